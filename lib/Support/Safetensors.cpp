@@ -129,13 +129,14 @@ static llvm::Error parseEntry(const llvm::json::Value &value, uint64_t dataSize,
   const llvm::json::Array *offsets = object->getArray("data_offsets");
   if (!offsets || offsets->size() != 2)
     return makeError("'data_offsets' is missing or not a list of two");
-  for (auto [index, offset] : llvm::zip_equal(
-           llvm::ArrayRef<uint64_t *>{&entry.begin, &entry.end}, *offsets)) {
-    llvm::Expected<uint64_t> number = asSize(offset, "data offset");
-    if (!number)
-      return number.takeError();
-    *index = *number;
-  }
+  llvm::Expected<uint64_t> begin = asSize((*offsets)[0], "data offset");
+  if (!begin)
+    return begin.takeError();
+  llvm::Expected<uint64_t> end = asSize((*offsets)[1], "data offset");
+  if (!end)
+    return end.takeError();
+  entry.begin = *begin;
+  entry.end = *end;
   if (entry.begin > entry.end)
     return makeError("data begins at {0}, behind its end {1}", entry.begin,
                      entry.end);

@@ -22,6 +22,7 @@
 #include "attn/Support/HostTensor.h"
 
 #include <functional>
+#include <initializer_list>
 
 namespace attn::reference {
 
@@ -35,6 +36,11 @@ struct Tensor64 {
   explicit Tensor64(llvm::ArrayRef<int64_t> shape, double value = 0.0);
   /// A tensor of given elements, as many as the shape has.
   Tensor64(llvm::ArrayRef<int64_t> shape, std::vector<double> values);
+  /// The same for a braced list of extents.
+  explicit Tensor64(std::initializer_list<int64_t> shape, double value = 0.0)
+      : Tensor64(llvm::ArrayRef<int64_t>(shape), value) {}
+  Tensor64(std::initializer_list<int64_t> shape, std::vector<double> values)
+      : Tensor64(llvm::ArrayRef<int64_t>(shape), std::move(values)) {}
   /// The elements of a host tensor, exactly (but for i64 beyond 2^53).
   static Tensor64 from(const HostTensor &tensor);
 
