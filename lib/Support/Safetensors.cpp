@@ -1,5 +1,4 @@
-//===- Safetensors.cpp - Tensors by name from .safetensors files -*- C++
-//-*-===//
+//===- Safetensors.cpp - Tensors by name from safetensors -------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- SafetensorsTest.cpp - Good, damaged and hostile .safetensors files -*-
-//C++ -*-===//
+//===- SafetensorsTest.cpp - Good and hostile safetensors -------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
