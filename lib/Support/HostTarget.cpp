@@ -105,7 +105,7 @@ int64_t hostCacheBytes(unsigned level) {
 }
 
 unsigned usableCores() {
-  int cores = sys::get_physical_cores();
+  int cores = get_physical_cores();
   if (cores <= 0)
     cores = static_cast<int>(std::thread::hardware_concurrency());
   return static_cast<unsigned>(std::max(cores, 1));
