@@ -80,7 +80,7 @@ private:
   /// What `entry` gets: the addresses of the values.
   std::vector<void *> packed;
   /// Copies of inputs whose strides the function cannot take.
-  std::vector<std::unique_ptr<std::vector<char>>> copies;
+  std::vector<HostTensor> copies;
 };
 
 /// An object linked into this process.

@@ -27,6 +27,8 @@
 #ifndef ATTN_EXECUTIONENGINE_MODULEINFO_H
 #define ATTN_EXECUTIONENGINE_MODULEINFO_H
 
+#include "attn/Support/HostTensor.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -36,16 +38,13 @@
 
 namespace attn {
 
-/// Marks an extent that is known at run time only.
-inline constexpr int64_t kDynamicExtent = -1;
-
 /// One argument or result of an entry function.
 struct ValueInfo {
   std::string name;
   bool isScalar = false;
   /// `f32`, `bf16`, `i64`, ... and `index` for scalars.
   std::string type;
-  /// Extents of a tensor; `kDynamicExtent` where not static.
+  /// Extents of a tensor; `kDynamicSize` where not static.
   std::vector<int64_t> shape;
   /// Names of the dimensions: empty, or one entry for each extent, "" without
   /// name.
