@@ -56,7 +56,7 @@ Error checkTensor(const ValueInfo &info, const TensorView &view) {
 
 /// Checks a scalar and writes its value, as the C interface takes it, into
 /// `word`.
-Error encodeScalar(const ValueInfo &info, const Argument &argument,
+Error encodeScalar(const ValueInfo &info, const CallArgument &argument,
                    int64_t &word) {
   word = 0;
   ElementType type = info.type == "index" ? ElementType::i64
@@ -85,7 +85,7 @@ Error encodeScalar(const ValueInfo &info, const Argument &argument,
 
 /// Checks all inputs and flattens their extents for the shape function.
 Expected<std::vector<int64_t>> checkInputs(const FunctionInfo &function,
-                                           ArrayRef<Argument> inputs) {
+                                           ArrayRef<CallArgument> inputs) {
   if (inputs.size() != function.args.size())
     return makeError("function '{0}': expected {1} arguments, got {2}",
                      function.name, function.args.size(), inputs.size());
@@ -219,7 +219,7 @@ std::vector<int64_t> descriptorOf(const TensorView &view) {
 
 Expected<std::vector<std::vector<int64_t>>>
 CompiledModule::resultShapes(StringRef function,
-                             ArrayRef<Argument> inputs) const {
+                             ArrayRef<CallArgument> inputs) const {
   auto entry = impl->find(function);
   if (!entry)
     return entry.takeError();
@@ -230,7 +230,7 @@ CompiledModule::resultShapes(StringRef function,
 }
 
 Expected<PreparedCall>
-CompiledModule::prepare(StringRef function, ArrayRef<Argument> inputs,
+CompiledModule::prepare(StringRef function, ArrayRef<CallArgument> inputs,
                         MutableArrayRef<TensorView> outputs,
                         const std::function<void(StringRef)> &remark) const {
   auto entry = impl->find(function);
@@ -292,7 +292,7 @@ Error PreparedCall::invoke(const RunConfig &config) const {
       config.statistics);
 }
 
-Error CompiledModule::run(StringRef function, ArrayRef<Argument> inputs,
+Error CompiledModule::run(StringRef function, ArrayRef<CallArgument> inputs,
                           MutableArrayRef<TensorView> outputs,
                           const RunConfig &config) const {
   auto call = prepare(function, inputs, outputs, config.remark);

@@ -43,7 +43,7 @@ namespace attn {
 
 /// An input: a tensor, or the value of a scalar integer/index or float
 /// argument. An integer is accepted for a float argument too.
-using Argument = std::variant<TensorView, int64_t, double>;
+using CallArgument = std::variant<TensorView, int64_t, double>;
 
 /// How to run.
 struct RunConfig {
@@ -102,18 +102,18 @@ public:
 
   /// Checks `inputs` and computes the shape of each result of `function`.
   llvm::Expected<std::vector<std::vector<int64_t>>>
-  resultShapes(llvm::StringRef function, llvm::ArrayRef<Argument> inputs) const;
+  resultShapes(llvm::StringRef function, llvm::ArrayRef<CallArgument> inputs) const;
 
   /// Checks everything and makes a call that can be run repeatedly. `outputs`
   /// must be row-major without gaps, of the types of the results and the shapes
   /// of `resultShapes`, and must not overlap the inputs.
   llvm::Expected<PreparedCall>
-  prepare(llvm::StringRef function, llvm::ArrayRef<Argument> inputs,
+  prepare(llvm::StringRef function, llvm::ArrayRef<CallArgument> inputs,
           llvm::MutableArrayRef<TensorView> outputs,
           const std::function<void(llvm::StringRef)> &remark = {}) const;
 
   /// `prepare` and one `invoke`.
-  llvm::Error run(llvm::StringRef function, llvm::ArrayRef<Argument> inputs,
+  llvm::Error run(llvm::StringRef function, llvm::ArrayRef<CallArgument> inputs,
                   llvm::MutableArrayRef<TensorView> outputs,
                   const RunConfig &config = {}) const;
 
