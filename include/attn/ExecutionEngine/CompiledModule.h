@@ -102,7 +102,8 @@ public:
 
   /// Checks `inputs` and computes the shape of each result of `function`.
   llvm::Expected<std::vector<std::vector<int64_t>>>
-  resultShapes(llvm::StringRef function, llvm::ArrayRef<CallArgument> inputs) const;
+  resultShapes(llvm::StringRef function,
+               llvm::ArrayRef<CallArgument> inputs) const;
 
   /// Checks everything and makes a call that can be run repeatedly. `outputs`
   /// must be row-major without gaps, of the types of the results and the shapes
