@@ -192,8 +192,11 @@ Expected<Target> attn::resolveTarget(StringRef name,
     target.cpu = name.str();
     SmallVector<StringRef> enabled;
     X86::getFeaturesForCPU(name, enabled);
-    for (StringRef feature : enabled)
+    for (StringRef feature : enabled) {
       features[feature] = true;
+      // Some CPUs list only the features that imply the others.
+      X86::updateImpliedFeatures(feature, /*Enabled=*/true, features);
+    }
   }
 
   StringSet<> known;
