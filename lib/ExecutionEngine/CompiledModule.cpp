@@ -133,9 +133,9 @@ CompiledModule::load(StringRef object) {
     return summary.takeError();
   if (Error error =
           impl->symbols->define(orc::absoluteSymbols(summary->imports)))
-    return std::move(error);
+    return error;
   if (Error error = impl->linker->add(*impl->symbols, std::move(buffer)))
-    return std::move(error);
+    return error;
 
   std::unique_ptr<CompiledModule> module(new CompiledModule(std::move(impl)));
   auto text = module->lookup(kModuleInfoName);

@@ -149,7 +149,7 @@ Expected<ModuleInfo> ModuleInfo::parse(StringRef text) {
   ModuleInfo info;
   for (const json::Value &entry : *functions)
     if (Error error = readFunction(entry, info.functions.emplace_back()))
-      return std::move(error);
+      return error;
   return info;
 }
 

@@ -98,13 +98,13 @@ Expected<std::vector<int64_t>> checkInputs(const FunctionInfo &function,
                        view ? "tensor" : "scalar");
     if (view) {
       if (Error error = checkTensor(info, *view))
-        return std::move(error);
+        return error;
       dims.insert(dims.end(), view->shape.begin(), view->shape.end());
       continue;
     }
     int64_t word;
     if (Error error = encodeScalar(info, input, word))
-      return std::move(error);
+      return error;
     const bool isFloatType =
         info.type != "index" && isFloat(*parseElementType(info.type));
     dims.push_back(isFloatType ? 0 : std::get<int64_t>(input));
@@ -245,7 +245,7 @@ CompiledModule::prepare(StringRef function, ArrayRef<CallArgument> inputs,
                      info.results.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     if (Error error = checkOutput(i, info.results[i], (*shapes)[i], outputs[i]))
-      return std::move(error);
+      return error;
 
   PreparedCall call;
   call.entry = (*entry)->packed;
@@ -254,7 +254,7 @@ CompiledModule::prepare(StringRef function, ArrayRef<CallArgument> inputs,
     if (!view) {
       int64_t word;
       if (Error error = encodeScalar(argument, input, word))
-        return std::move(error);
+        return error;
       call.storage.push_back({word});
       continue;
     }

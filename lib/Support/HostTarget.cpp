@@ -76,12 +76,8 @@ std::string closest(StringRef wanted, ArrayRef<StringRef> names,
 /// Size of the host's data cache of `level` in bytes, or 0 when unknown.
 int64_t hostCacheBytes(unsigned level) {
 #ifdef __linux__
-  const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
-                       _SC_LEVEL3_CACHE_SIZE};
-  long bytes = sysconf(names[level - 1]);
-  if (bytes > 0)
-    return bytes;
-  // sysconf knows nothing inside some virtual machines; the kernel may.
+  // The kernel knows how many cores share a cache; sysconf, which reads the CPU
+  // itself, can be off by the number of virtual machines on a host.
   for (unsigned index = 0; index < 8; ++index) {
     std::string base = "/sys/devices/system/cpu/cpu0/cache/index" +
                        std::to_string(index) + "/";
@@ -100,6 +96,11 @@ int64_t hostCacheBytes(unsigned level) {
     if (!size.getAsInteger(10, value) && value > 0)
       return value * unit;
   }
+  const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                       _SC_LEVEL3_CACHE_SIZE};
+  long bytes = sysconf(names[level - 1]);
+  if (bytes > 0)
+    return bytes;
 #endif
   return 0;
 }
@@ -138,16 +139,33 @@ void describe(Target &target, const StringMap<bool> &features) {
 /// name. A host without them still runs the code, and virtual machines hide
 /// many of them.
 bool isNeverImplicit(StringRef feature) {
-  static const char *const names[] = {
-      "64bit",     "x87",       "cldemote", "clflushopt", "clwb",
-      "clzero",    "enqcmd",    "fsgsbase", "hreset",     "invpcid",
-      "kl",        "widekl",    "lwp",      "movdir64b",  "movdiri",
-      "mwaitx",    "pconfig",   "pku",      "prefetchi",  "prfchw",
-      "ptwrite",   "rdpid",     "rdpru",    "rdrnd",      "rdseed",
-      "rtm",       "serialize", "sgx",      "shstk",      "tsxldtrk",
-      "uintr",     "usermsr",   "waitpkg",  "wbnoinvd",   "xsave",
-      "xsavec",    "xsaveopt",  "xsaves",   "cmpccxadd",  "raoint",
-      "vzeroupper"};
+  static const char *const names[] = {"64bit",       "x87",
+                                      "cldemote",    "clflushopt",
+                                      "clwb",        "clzero",
+                                      "enqcmd",      "fsgsbase",
+                                      "hreset",      "invpcid",
+                                      "kl",          "widekl",
+                                      "lwp",         "movdir64b",
+                                      "movdiri",     "mwaitx",
+                                      "pconfig",     "pku",
+                                      "prefetchi",   "prfchw",
+                                      "ptwrite",     "rdpid",
+                                      "rdpru",       "rdrnd",
+                                      "rdseed",      "rtm",
+                                      "serialize",   "sgx",
+                                      "shstk",       "tsxldtrk",
+                                      "uintr",       "usermsr",
+                                      "waitpkg",     "wbnoinvd",
+                                      "xsave",       "xsavec",
+                                      "xsaveopt",    "xsaves",
+                                      "cmpccxadd",   "raoint",
+                                      "vzeroupper",  "sha",
+                                      "sha512",      "sm3",
+                                      "sm4",         "avx512vp2intersect",
+                                      "amx-int8",    "amx-fp16",
+                                      "amx-complex", "amx-avx512",
+                                      "amx-tf32",    "amx-fp8",
+                                      "amx-movrs"};
   return llvm::is_contained(names, feature);
 }
 
