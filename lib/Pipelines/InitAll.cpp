@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/InitAll.h"
+#include "attn/Codegen/CPU/Passes.h"
+#include "attn/Codegen/Common/BufferizableOpInterfaceImpl.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Conversion/AttnToLinalg/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Pipelines/Pipelines.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -101,6 +104,8 @@ void attn::registerAllDialects(DialectRegistry &registry) {
   vector::registerBufferizableOpInterfaceExternalModels(registry);
   vector::registerSubsetOpInterfaceExternalModels(registry);
 
+  attn::registerBufferizableOpInterfaceExternalModels(registry);
+
   arith::registerConvertArithToLLVMInterface(registry);
   cf::registerConvertControlFlowToLLVMInterface(registry);
   index::registerConvertIndexToLLVMInterface(registry);
@@ -119,6 +124,8 @@ void attn::registerAllTranslations(DialectRegistry &registry) {
 void attn::registerAllPasses() {
   registerAttnToLinalgPasses();
   registerAttnCodegenCommonPasses();
+  registerAttnCodegenCPUPasses();
+  registerAttnTransformsPasses();
   registerPipelines();
 
   bufferization::registerBufferizationPasses();

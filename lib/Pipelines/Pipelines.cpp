@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Pipelines/Pipelines.h"
+#include "attn/Codegen/CPU/Passes.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Conversion/AttnToLinalg/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
@@ -88,19 +90,42 @@ void attn::populateInputPipeline(OpPassManager &pm, const PipelineOptions &) {
 }
 
 void attn::populateFusionPipeline(OpPassManager &pm, const PipelineOptions &) {
+  pm.addNestedPass<func::FuncOp>(createFuseAttentionPass());
+  pm.addPass(createCSEPass());
   // attn.attention, linalg, tensor, arith, math, scf, func
 }
 
 void attn::populateSchedulePipeline(OpPassManager &pm,
-                                    const PipelineOptions &) {
+                                    const PipelineOptions &options) {
+  SetTargetPassOptions target;
+  target.cpu = options.target;
+  target.disabledFeatures.assign(options.disabledFeatures.begin(),
+                                 options.disabledFeatures.end());
+  pm.addPass(createSetTargetPass(target));
+  pm.addNestedPass<func::FuncOp>(createSelectSchedulePass());
   // the same, with attributes
 }
 
 void attn::populateTilesPipeline(OpPassManager &pm, const PipelineOptions &) {
+  AttnToLinalgPassOptions leftovers;
+  leftovers.keep = {"attention", "split_heads", "merge_heads"};
+  pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass(leftovers));
+  // attn.attention, linalg, tensor, arith, math, scf, func
+  populateBufferizePipeline(pm);
+  // attn.attention, linalg, memref, arith, math, scf, func
+  pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
+  pm.addPass(createCSEPass());
   // attn tile ops, linalg, memref, scf, arith, math, func
 }
 
 void attn::populateVectorPipeline(OpPassManager &pm, const PipelineOptions &) {
+  pm.addNestedPass<func::FuncOp>(createLowerTilesPass());
+  pm.addPass(createOutlineTasksPass());
+  // Only now: ownership analysis knows no op with two regions.
+  populateDeallocationPipeline(pm);
+  pm.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(createExpandMathPass());
+  pm.addPass(createCSEPass());
   // vector, memref, scf, arith, math, func
 }
 
@@ -122,6 +147,7 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createFinalizeMemRefToLLVMConversionPass(memory));
   pm.addPass(createConvertToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createMaterializeTasksPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // llvm
@@ -137,9 +163,13 @@ void attn::populateBufferizePipeline(OpPassManager &pm) {
   pm.addPass(createBufferizePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // memref instead of tensor and bufferization
+}
+
+void attn::populateDeallocationPipeline(OpPassManager &pm) {
   bufferization::buildBufferDeallocationPipeline(pm);
   pm.addPass(createConvertBufferizationToMemRefPass());
-  // memref instead of tensor and bufferization
+  // the same, each memref.alloc with its memref.dealloc
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,6 +184,7 @@ void attn::populateTwinPipeline(OpPassManager &pm, bool f64) {
   pm.addPass(createCSEPass());
   // linalg, tensor, arith, math, scf, func
   populateBufferizePipeline(pm);
+  populateDeallocationPipeline(pm);
   // linalg, memref, arith, math, scf, func
   populateLLVMPipeline(pm, PipelineOptions());
 }
@@ -180,7 +211,10 @@ void attn::registerPipelines() {
       });
   PassPipelineRegistration<>("attn-bufferize-pipeline",
                              "tensors to memrefs, results to arguments",
-                             populateBufferizePipeline);
+                             [](OpPassManager &pm) {
+                               populateBufferizePipeline(pm);
+                               populateDeallocationPipeline(pm);
+                             });
   PassPipelineRegistration<>(
       "attn-lower-to-llvm", "the tail of the fast path and of the twin",
       [](OpPassManager &pm) { populateLLVMPipeline(pm, PipelineOptions()); });

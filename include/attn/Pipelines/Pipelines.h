@@ -85,8 +85,12 @@ void populateTwinPipeline(mlir::OpPassManager &pm, bool f64);
 
 /// A step of the tiles phase and of the twin.
 // In: tensors; every op has a bufferisation. Out: memrefs; results of public
-// functions are trailing arguments; each allocation is freed.
+// functions are trailing arguments.
 void populateBufferizePipeline(mlir::OpPassManager &pm);
+
+/// A step of the vector phase and of the twin.
+// In: memrefs that nothing frees. Out: each allocation is freed.
+void populateDeallocationPipeline(mlir::OpPassManager &pm);
 
 /// Registers `attn-twin{f64=...}`, `attn-bufferize-pipeline` and
 /// `attn-lower-to-llvm`.

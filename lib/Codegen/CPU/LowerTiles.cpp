@@ -10,9 +10,6 @@
 #include "TileLowering.h"
 #include "VectorEmitter.h"
 #include "attn/Codegen/CPU/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Approximation.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERTILESPASS
@@ -77,12 +74,6 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     for (Operation *op : ops)
       if (failed(lower(rewriter, op, target)))
         return signalPassFailure();
-
-    // Math functions of score programs, as polynomials: a vector call would
-    // become one library call a lane.
-    RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns);
-    walkAndApplyPatterns(func, std::move(patterns));
   }
 
   LogicalResult lower(IRRewriter &rewriter, Operation *op, TargetAttr target) {

@@ -9,6 +9,7 @@
 #include "VectorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -53,7 +54,9 @@ Value VectorEmitter::orderedMax(Value current, Value candidate) {
 static constexpr float kExp2Coefficients[] = {
     .99999994f, .69315308f, .24015361f, .05582632f, .00898934f, .00187758f};
 
-Value VectorEmitter::exp2(Value t) {
+Value VectorEmitter::exp2(Value t) { return math::Exp2Op::create(b, t); }
+
+Value VectorEmitter::expandedExp2(Value t) {
   auto polynomial = [&](Value f) {
     Value p = splat(kExp2Coefficients[5]);
     for (int i = 4; i >= 0; --i)

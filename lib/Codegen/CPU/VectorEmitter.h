@@ -43,9 +43,11 @@ public:
   /// The larger lane; a NaN in `candidate` leaves `current`. One instruction,
   /// unlike `arith.maximumf`.
   mlir::Value orderedMax(mlir::Value current, mlir::Value candidate);
-  /// 2^t to 2.3 ulp: NaN for NaN, 0 for t below -126 and for -inf, and
-  /// something above 2^126 or infinite for t above 127.
+  /// 2^t: a `math.exp2`, which `attn-cpu-expand-math` makes fast.
   mlir::Value exp2(mlir::Value t);
+  /// 2^t to 2.3 ulp in plain arithmetic: NaN for NaN, 0 for t below -126 and
+  /// for -inf, and something above 2^126 or infinite for t above 127.
+  mlir::Value expandedExp2(mlir::Value t);
   /// i1: whether any lane of any of `masks` (vectors of i1) is set.
   mlir::Value anyLane(mlir::ValueRange masks);
 

@@ -384,7 +384,6 @@ LogicalResult tileMatrixProduct(RewriterBase &rewriter, MatrixProduct product,
         linalg::MatmulOp::create(b, ValueRange{lhs, rhs}, ValueRange{dest});
     tile->setAttr(kScheduleAttrName, schedule);
   }
-  memref::DeallocOp::create(b, packed);
   rewriter.eraseOp(product.op);
   return success();
 }

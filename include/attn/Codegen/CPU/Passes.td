@@ -30,6 +30,12 @@ def OutlineTasksPass : Pass<"attn-cpu-outline-tasks", "mlir::ModuleOp"> {
                            "mlir::func::FuncDialect"];
 }
 
+def ExpandMathPass : Pass<"attn-cpu-expand-math", "mlir::ModuleOp"> {
+  let summary = "math functions as polynomials and target instructions";
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
+                           "mlir::vector::VectorDialect", "mlir::LLVM::LLVMDialect"];
+}
+
 def MaterializeTasksPass : Pass<"attn-cpu-materialize-tasks", "mlir::ModuleOp"> {
   let summary = "writes the bodies of parallel calls: context, and attnParallelFor";
   let dependentDialects = ["mlir::LLVM::LLVMDialect"];

@@ -11,6 +11,18 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SetTargetPass : Pass<"attn-set-target", "mlir::ModuleOp"> {
+  let summary = "puts the `attn.target` of a CPU on the module";
+  let description = [{
+    A module that has one keeps it.
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", "\"native\"", "LLVM name of the CPU, or native">,
+    ListOption<"disabledFeatures", "disable-feature", "std::string",
+               "features of the CPU to leave unused">
+  ];
+}
+
 def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
   let summary = "chooses tiles and registers for every heavy op";
   let description = [{

@@ -118,16 +118,14 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
   let summary = "what code generation knows of the machine";
   let description = [{
     Stands on the module as `attn.target`. Cache sizes are bytes of one core's
-    data caches. `cpu` and `features` are LLVM's names.
+    data caches. `cpu` is LLVM's name.
   }];
   let parameters = (ins
     StringRefParameter<"LLVM name of the CPU">:$cpu,
-    StringRefParameter<"LLVM feature string">:$features,
     EnumParameter<Attn_ISA>:$isa,
     "int64_t":$l1, "int64_t":$l2);
   let assemblyFormat = [{
-    `<` `cpu` `=` $cpu `,` `isa` `=` $isa `,` `l1` `=` $l1 `,` `l2` `=` $l2
-    `,` `features` `=` $features `>`
+    `<` `cpu` `=` $cpu `,` `isa` `=` $isa `,` `l1` `=` $l1 `,` `l2` `=` $l2 `>`
   }];
   let extraClassDeclaration = [{
     /// f32 elements of one vector register.

@@ -1,0 +1,67 @@
+//===- ExpandMath.cpp - Math functions in plain arithmetic
+//------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A math function on a vector would become one library call a lane.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VectorEmitter.h"
+#include "attn/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Approximation.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_EXPANDMATHPASS
+#include "attn/Codegen/CPU/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// math.exp2 of one register of f32, by the target's instructions.
+struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
+  ExpandExp2(MLIRContext *context, TargetAttr target)
+      : OpRewritePattern(context, /*benefit=*/2), target(target) {}
+
+  LogicalResult matchAndRewrite(math::Exp2Op op,
+                                PatternRewriter &rewriter) const override {
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!type || type.getRank() != 1 || !type.getElementType().isF32() ||
+        type.getDimSize(0) != target.getLanes())
+      return rewriter.notifyMatchFailure(op, "not one register of f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    VectorEmitter emitter(b, target.getIsa(), target.getLanes());
+    rewriter.replaceOp(op, emitter.expandedExp2(op.getOperand()));
+    return success();
+  }
+
+  TargetAttr target;
+};
+
+class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
+    if (!target) {
+      module.emitError() << "attn-cpu-expand-math needs the module attribute '"
+                         << kTargetAttrName << "'";
+      return signalPassFailure();
+    }
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandExp2>(&getContext(), target);
+    populateMathPolynomialApproximationPatterns(patterns);
+    walkAndApplyPatterns(module, std::move(patterns));
+  }
+};
+
+} // namespace

@@ -1,0 +1,344 @@
+//===- FuseAttention.cpp - The decomposed chain to attn.attention
+//----------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks back from each weighted sum over the softmax and the score ops to the
+// product of queries and keys. The order of the score ops is kept: they become
+// the score program one after the other. Keywords and tensors that hide pairs
+// become the mask program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+
+namespace attn {
+#define GEN_PASS_DEF_FUSEATTENTIONPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// `qk`, score ops in order, `masked_softmax`, `weighted_sum`.
+struct Chain {
+  QKOp qk;
+  SmallVector<Operation *> scoreOps;
+  MaskedSoftmaxOp softmax;
+  WeightedSumOp weightedSum;
+};
+
+void remarkMissed(WeightedSumOp op, const Twine &reason) {
+  remark::missed(op.getLoc(),
+                 remark::RemarkOpts::name("attention-not-fused")
+                     .category("attn")
+                     .function(op->getParentOfType<func::FuncOp>().getName()))
+      << remark::reason("{0}", reason.str());
+}
+
+/// Matches the chain that ends in `op`; explains in a remark why there is none.
+FailureOr<Chain> matchChain(WeightedSumOp op) {
+  auto missed = [&](const Twine &reason) {
+    remarkMissed(op, reason);
+    return failure();
+  };
+  Chain chain;
+  chain.weightedSum = op;
+  chain.softmax = op.getWeights().getDefiningOp<MaskedSoftmaxOp>();
+  if (!chain.softmax)
+    return missed("the weights do not come from attn.masked_softmax");
+  if (!chain.softmax->hasOneUse())
+    return missed("the attention weights have other uses, so they must exist "
+                  "in memory");
+  Value scores = chain.softmax.getScores();
+  while (true) {
+    Operation *producer = scores.getDefiningOp();
+    if (!producer)
+      return missed("the scores are an argument, not a product of attn.qk");
+    if (!producer->hasOneUse())
+      return missed("the scores have other uses, so they must exist in memory");
+    if ((chain.qk = dyn_cast<QKOp>(producer)))
+      break;
+    if (!isa<ScaleOp, SoftcapOp, BiasOp, ScoreMapOp>(producer))
+      return missed("the scores pass through '" +
+                    producer->getName().getStringRef() +
+                    "', which is no score op");
+    chain.scoreOps.push_back(producer);
+    scores = producer->getOperand(0);
+  }
+  std::reverse(chain.scoreOps.begin(), chain.scoreOps.end());
+  auto key = cast<RankedTensorType>(chain.qk.getKey().getType());
+  auto value = cast<RankedTensorType>(op.getValue().getType());
+  if (!key.isDynamicDim(1) && !value.isDynamicDim(1) &&
+      key.getDimSize(1) != value.getDimSize(1))
+    return missed("key and value have different head counts");
+  return chain;
+}
+
+/// `tensor.extract tensor[indices]`, right-aligned to (b, h, i, j). An extent
+/// of 1 reads element 0 whatever the index: gather indices are clamped.
+Value extractBroadcast(ImplicitLocOpBuilder &b, Value tensor,
+                       ValueRange position) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<Value> indices;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    indices.push_back(type.getDimSize(d) == 1
+                          ? arith::ConstantIndexOp::create(b, 0)
+                          : position[4 - type.getRank() + d]);
+  return tensor::ExtractOp::create(b, tensor, indices);
+}
+
+Value toFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  unsigned to = type.getIntOrFloatBitWidth();
+  if (value.getType() == type)
+    return value;
+  if (from < to)
+    return arith::ExtFOp::create(b, type, value);
+  return arith::TruncFOp::create(b, type, value);
+}
+
+Value toIndex(ImplicitLocOpBuilder &b, Value value) {
+  if (value.getType().isIndex())
+    return value;
+  return arith::IndexCastOp::create(b, b.getIndexType(), value);
+}
+
+/// Clones the body of `region` at the builder; returns the yielded value.
+Value inlineProgram(ImplicitLocOpBuilder &b, Region &region,
+                    ValueRange arguments) {
+  IRMapping mapping;
+  mapping.map(region.getArguments(), arguments);
+  for (Operation &op : region.front().without_terminator())
+    b.clone(op, mapping);
+  return mapping.lookupOrDefault(
+      cast<YieldOp>(region.front().getTerminator()).getValues().front());
+}
+
+class Fusion {
+public:
+  Fusion(RewriterBase &rewriter, Chain &chain)
+      : rewriter(rewriter), b(chain.weightedSum.getLoc(), rewriter),
+        chain(chain) {}
+
+  void run() {
+    b.setInsertionPoint(chain.weightedSum);
+    Type scoreType = getElementTypeOrSelf(chain.qk.getResult().getType());
+
+    // Scales that come first are the op's own.
+    double scale = 1.0;
+    ArrayRef<Operation *> program = chain.scoreOps;
+    while (!program.empty() && isa<ScaleOp>(program.front())) {
+      double next =
+          scale * cast<ScaleOp>(program.front()).getFactor().convertToDouble();
+      if (!std::isfinite(next))
+        break;
+      scale = next;
+      program = program.drop_front();
+    }
+
+    emitCaptures();
+    Value init = emitInit();
+    auto attention = AttentionOp::create(
+        b, TypeRange(init.getType()), chain.qk.getQuery(), chain.qk.getKey(),
+        chain.weightedSum.getValue(), init, ValueRange(),
+        b.getF64FloatAttr(scale), ScheduleAttr());
+    if (!program.empty())
+      emitScoreProgram(attention.getScore(), program, scoreType);
+    if (hidesPairs(program))
+      emitMaskProgram(attention.getMask(), program);
+
+    rewriter.replaceOp(chain.weightedSum, attention.getResults());
+    rewriter.eraseOp(chain.softmax);
+    for (Operation *op : llvm::reverse(chain.scoreOps))
+      rewriter.eraseOp(op);
+    rewriter.eraseOp(chain.qk);
+  }
+
+private:
+  /// Values outside the regions that the mask program reads.
+  void emitCaptures() {
+    if (chain.softmax.getAlignment() == Alignment::BottomRight) {
+      Value keys = tensor::DimOp::create(b, chain.qk.getKey(), 2);
+      Value queries = tensor::DimOp::create(b, chain.qk.getQuery(), 2);
+      bottomRight = arith::SubIOp::create(b, keys, queries);
+    }
+  }
+
+  /// The destination `[B, Hq, Sq, Dv]`. When the only user merges the heads, it
+  /// is a view of the merged layout, so that the merge costs nothing.
+  Value emitInit() {
+    auto type = cast<RankedTensorType>(chain.weightedSum.getResult().getType());
+    auto size = [&](Value value, int64_t d) -> OpFoldResult {
+      return tensor::getMixedSize(b, b.getLoc(), value, d);
+    };
+    Value query = chain.qk.getQuery();
+    SmallVector<OpFoldResult> sizes{size(query, 0), size(query, 1),
+                                    size(query, 2),
+                                    size(chain.weightedSum.getValue(), 3)};
+    Operation *user = chain.weightedSum->hasOneUse()
+                          ? *chain.weightedSum->user_begin()
+                          : nullptr;
+    if (isa_and_nonnull<MergeHeadsOp>(user) && !type.isDynamicDim(1)) {
+      int64_t heads = type.getDimSize(1);
+      Value merged = tensor::EmptyOp::create(
+          b,
+          ArrayRef<OpFoldResult>{sizes[0], sizes[2],
+                                 b.getIndexAttr(heads * type.getDimSize(3))},
+          type.getElementType());
+      Value split = SplitHeadsOp::create(b, merged, heads);
+      if (split.getType() != type)
+        split = tensor::CastOp::create(b, type, split);
+      return split;
+    }
+    Value empty = tensor::EmptyOp::create(b, sizes, type.getElementType());
+    if (empty.getType() != type)
+      empty = tensor::CastOp::create(b, type, empty);
+    return empty;
+  }
+
+  Block *createBlock(Region &region, ArrayRef<Type> types) {
+    SmallVector<Location> locations(types.size(), b.getLoc());
+    return rewriter.createBlock(&region, {}, types, locations);
+  }
+
+  void emitScoreProgram(Region &region, ArrayRef<Operation *> program,
+                        Type type) {
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Type> types(5, b.getIndexType());
+    types[0] = type;
+    Block *block = createBlock(region, types);
+    b.setInsertionPointToStart(block);
+    Value score = block->getArgument(0);
+    ValueRange position = block->getArguments().drop_front();
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+    };
+    for (Operation *op : program) {
+      if (auto scale = dyn_cast<ScaleOp>(op)) {
+        score = arith::MulFOp::create(
+            b, score, constant(scale.getFactor().convertToDouble()));
+      } else if (auto softcap = dyn_cast<SoftcapOp>(op)) {
+        double cap = softcap.getCap().convertToDouble();
+        Value inner = arith::MulFOp::create(b, score, constant(1.0 / cap));
+        score = arith::MulFOp::create(b, math::TanhOp::create(b, inner),
+                                      constant(cap));
+      } else if (auto bias = dyn_cast<BiasOp>(op)) {
+        Value value = extractBroadcast(b, bias.getBias(), position);
+        score = arith::AddFOp::create(b, score, toFloat(b, value, type));
+      } else {
+        SmallVector<Value> arguments{score};
+        llvm::append_range(arguments, position);
+        score = inlineProgram(b, cast<ScoreMapOp>(op).getScore(), arguments);
+      }
+    }
+    YieldOp::create(b, ValueRange(score));
+  }
+
+  bool hidesPairs(ArrayRef<Operation *> program) {
+    MaskedSoftmaxOp softmax = chain.softmax;
+    return softmax.getAlignment() || softmax.getLengths() ||
+           softmax.getMask() || !softmax.getVisible().empty() ||
+           llvm::any_of(program, llvm::IsaPred<BiasOp>);
+  }
+
+  void emitMaskProgram(Region &region, ArrayRef<Operation *> program) {
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = createBlock(region, SmallVector<Type>(4, b.getIndexType()));
+    b.setInsertionPointToStart(block);
+    Value batch = block->getArgument(0), i = block->getArgument(2),
+          j = block->getArgument(3);
+    MaskedSoftmaxOp softmax = chain.softmax;
+
+    Value visible;
+    auto require = [&](Value condition) {
+      visible =
+          visible ? arith::AndIOp::create(b, visible, condition) : condition;
+    };
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+      require(arith::CmpIOp::create(b, predicate, x, y));
+    };
+
+    if (softmax.getAlignment()) {
+      // The last key of the diagonal: i + offset.
+      Value diagonal = i;
+      if (bottomRight)
+        diagonal = arith::AddIOp::create(b, i, bottomRight);
+      if (Value offset = softmax.getOffset()) {
+        if (isa<RankedTensorType>(offset.getType()))
+          offset = tensor::ExtractOp::create(b, offset, ValueRange(batch));
+        diagonal = arith::AddIOp::create(b, i, toIndex(b, offset));
+      }
+      if (softmax.getCausal())
+        compare(arith::CmpIPredicate::sle, j, diagonal);
+      if (softmax.getWindow()) {
+        ArrayRef<int64_t> window = *softmax.getWindow();
+        if (window[0] >= 0)
+          compare(
+              arith::CmpIPredicate::sge, j,
+              arith::SubIOp::create(
+                  b, diagonal, arith::ConstantIndexOp::create(b, window[0])));
+        if (window[1] >= 0)
+          compare(
+              arith::CmpIPredicate::sle, j,
+              arith::AddIOp::create(
+                  b, diagonal, arith::ConstantIndexOp::create(b, window[1])));
+      }
+    }
+    if (Value lengths = softmax.getLengths())
+      compare(
+          arith::CmpIPredicate::slt, j,
+          toIndex(b, tensor::ExtractOp::create(b, lengths, ValueRange(batch))));
+    if (Value mask = softmax.getMask())
+      require(extractBroadcast(b, mask, block->getArguments()));
+    // A bias that is exactly -inf hides its pair, NaN scores included.
+    for (Operation *op : program)
+      if (auto bias = dyn_cast<BiasOp>(op)) {
+        Value value =
+            extractBroadcast(b, bias.getBias(), block->getArguments());
+        auto type = cast<FloatType>(value.getType());
+        Value hidden = arith::ConstantOp::create(
+            b, b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),
+                                                    /*Negative=*/true)));
+        require(
+            arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, value, hidden));
+      }
+    if (!softmax.getVisible().empty())
+      require(inlineProgram(b, softmax.getVisible(), block->getArguments()));
+    if (!visible) // window[-1, -1] alone
+      visible = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    YieldOp::create(b, ValueRange(visible));
+  }
+
+  RewriterBase &rewriter;
+  ImplicitLocOpBuilder b;
+  Chain &chain;
+  Value bottomRight;
+};
+
+class FuseAttentionPass
+    : public attn::impl::FuseAttentionPassBase<FuseAttentionPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<WeightedSumOp> roots;
+    getOperation().walk([&](WeightedSumOp op) { roots.push_back(op); });
+    for (WeightedSumOp root : roots) {
+      FailureOr<Chain> chain = matchChain(root);
+      if (succeeded(chain))
+        Fusion(rewriter, *chain).run();
+    }
+  }
+};
+
+} // namespace
