@@ -21,6 +21,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 namespace attn::test {
 
 /// A folder that goes away with the test.
@@ -77,7 +79,11 @@ inline std::string errorText(llvm::Error error) {
 /// The value; an error fails the test with its text and ends the process, for
 /// nothing that follows would have a meaning.
 template <typename T> T valueOf(llvm::Expected<T> value) {
-  return llvm::cantFail(std::move(value));
+  if (!value) {
+    llvm::errs() << llvm::toString(value.takeError()) << '\n';
+    std::exit(1);
+  }
+  return std::move(*value);
 }
 
 /// The bytes of an integer, little-endian.

@@ -1,0 +1,84 @@
+//===- Passes.td - Scheduling, bufferisation and tiling --------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_COMMON_PASSES_TD
+#define ATTN_CODEGEN_COMMON_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
+  let summary = "chooses tiles and registers for every heavy op";
+  let description = [{
+    Reads the module's `#attn.target` and puts a `#attn.schedule` on each
+    `attn.attention` and on each matrix product. An op that has one is left
+    alone.
+  }];
+}
+
+def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
+  let summary = "cuts scheduled ops on buffers into parallel tasks of tile ops";
+  let description = [{
+    `attn.attention` becomes an `scf.forall` over (batch, head, query tile) with
+    a loop over key blocks inside. The mask program gives the loop's bounds, and
+    splits it into blocks that need the mask and blocks that do not. Matrix
+    products become an `scf.forall` over tiles of the result.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "mlir::scf::SCFDialect", "mlir::linalg::LinalgDialect"];
+}
+
+def ResultsToOutputsPass : Pass<"attn-results-to-outputs", "mlir::ModuleOp"> {
+  let summary = "turns tensor results of public functions into out parameters";
+  let description = [{
+    Each tensor result of a public function becomes a memref argument with an
+    identity layout, appended in order, into which the function writes. The
+    caller allocates it; it must not overlap an input. Results of other types
+    stay. Attributes of a result move to its argument.
+
+    Done on tensors, before bufferisation, so that the analysis can compute a
+    result where it is wanted (`eliminate-empty-tensors`), and so that no
+    function returns an allocation. A result that is an argument or a constant
+    is copied.
+
+    Calls must have been inlined: a public function that is still called is an
+    error, and so is a result without a rank.
+
+    ```mlir
+    func.func @f(%x: tensor<?xf32>) -> tensor<?xf32>
+    // becomes
+    func.func @f(%x: tensor<?xf32>, %out: memref<?xf32>)
+    ```
+  }];
+  let dependentDialects = ["mlir::bufferization::BufferizationDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
+def BufferizePass : Pass<"attn-bufferize", "mlir::ModuleOp"> {
+  let summary = "one-shot bufferisation with the layouts of the calling convention";
+  let description = [{
+    Tensor arguments become memrefs with dynamic strides and offset but a unit
+    innermost stride (`strided<[?, ?, 1], offset: ?>`), so that views of a
+    caller's array need no copy. Arguments of public functions are never
+    written to. Public functions get `llvm.emit_c_interface`.
+  }];
+  let dependentDialects = ["mlir::bufferization::BufferizationDialect",
+                           "mlir::linalg::LinalgDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
+def ExpandArithPass : Pass<"attn-expand-arith"> {
+  let summary = "expands arithmetic that LLVM has no instruction for";
+  let description = [{
+    Rounding integer divisions, and conversions from and to bf16, which would
+    otherwise call a compiler runtime that is not there. Nothing else: what
+    `arith-expand` does to `maximumf` costs instructions.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
+}
+
+#endif // ATTN_CODEGEN_COMMON_PASSES_TD

@@ -1,0 +1,30 @@
+//===- Passes.h - Passes of the twin ----------------------------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CONVERSION_ATTNTOLINALG_PASSES_H
+#define ATTN_CONVERSION_ATTNTOLINALG_PASSES_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/Pass.h"
+
+namespace attn {
+
+#define GEN_PASS_DECL
+#include "attn/Conversion/AttnToLinalg/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "attn/Conversion/AttnToLinalg/Passes.h.inc"
+
+} // namespace attn
+
+#endif // ATTN_CONVERSION_ATTNTOLINALG_PASSES_H

@@ -1,0 +1,140 @@
+//===- AttnDialect.td - The attn dialect, its enums and attributes --------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Values are builtin ranked tensors; the dialect has no types of its own. The
+// attributes are data that one phase leaves for the next: the schedule of a
+// heavy op and the target of the module.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Attn_Dialect : Dialect {
+  let name = "attn";
+  let summary = "attention graphs, from the textbook chain to the fused tile";
+  let description = [{
+    The dialect holds attention at three levels:
+
+    - *graph ops* (`split_heads`, `qk`, `scale`, `softcap`, `bias`,
+      `score_map`, `masked_softmax`, `weighted_sum`, `merge_heads`, `rope`):
+      what a model says;
+    - the *fused op* `attention`, which carries the score and the mask as
+      programs (regions);
+    - *tile ops* (`pack`, `online_attention`, `merge_partials`): what one task
+      does with one tile of query rows.
+
+    Values are builtin ranked tensors `[B, H, S, D]`; every extent but the head
+    dims may be dynamic.
+  }];
+  let cppNamespace = "::attn";
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::tensor::TensorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+/// Where key column 0 lies against query row 0. Always written, never guessed.
+def Attn_Alignment : I32EnumAttr<"Alignment", "how query rows and key columns are aligned", [
+    I32EnumAttrCase<"TopLeft", 0, "top_left">,
+    I32EnumAttrCase<"BottomRight", 1, "bottom_right">,
+    I32EnumAttrCase<"Offset", 2, "offset">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_AlignmentAttr : EnumAttr<Attn_Dialect, Attn_Alignment, "alignment">;
+
+def Attn_RopeLayout : I32EnumAttr<"RopeLayout", "which features form a rotated pair", [
+    I32EnumAttrCase<"Interleaved", 0, "interleaved">,
+    I32EnumAttrCase<"Half", 1, "half">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_RopeLayoutAttr : EnumAttr<Attn_Dialect, Attn_RopeLayout, "rope_layout">;
+
+def Attn_Kernel : I32EnumAttr<"Kernel", "the family of micro-kernels that an op is lowered to", [
+    I32EnumAttrCase<"QueriesInLanes", 0, "queries_in_lanes">,
+    I32EnumAttrCase<"Gemm", 1, "gemm">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_KernelAttr : EnumAttr<Attn_Dialect, Attn_Kernel, "kernel">;
+
+/// Vector instruction sets that code generation distinguishes.
+def Attn_ISA : I32EnumAttr<"ISA", "vector instruction set", [
+    I32EnumAttrCase<"Portable", 0, "portable">,
+    I32EnumAttrCase<"AVX2", 1, "avx2">,
+    I32EnumAttrCase<"AVX512", 2, "avx512">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_ISAAttr : EnumAttr<Attn_Dialect, Attn_ISA, "isa">;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class Attn_Attr<string name, string mnemonic_> : AttrDef<Attn_Dialect, name> {
+  let mnemonic = mnemonic_;
+}
+
+def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
+  let summary = "how one heavy op is cut into tiles and registers";
+  let description = [{
+    Chosen by `attn-select-schedule` and read by every later pass; it may be
+    written by hand, and then is left alone.
+
+    - `kernel`: the micro-kernel family;
+    - `tile`: `[rows, columns]` of one task: query rows and keys of one block
+      for attention, rows and columns of the result for a matrix product;
+    - `registers`: `[rows, vectors]` of the register tile: `rows` broadcast
+      scalars times `vectors` vectors of accumulators;
+    - `lanes`: f32 elements of one vector.
+  }];
+  let parameters = (ins
+    EnumParameter<Attn_Kernel>:$kernel,
+    ArrayRefParameter<"int64_t">:$tile,
+    ArrayRefParameter<"int64_t">:$registers,
+    "int64_t":$lanes);
+  let assemblyFormat = [{
+    `<` `kernel` `=` $kernel `,` `tile` `=` `[` $tile `]` `,`
+    `registers` `=` `[` $registers `]` `,` `lanes` `=` $lanes `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
+  let summary = "what code generation knows of the machine";
+  let description = [{
+    Stands on the module as `attn.target`. Cache sizes are bytes of one core's
+    data caches. `cpu` and `features` are LLVM's names.
+  }];
+  let parameters = (ins
+    StringRefParameter<"LLVM name of the CPU">:$cpu,
+    StringRefParameter<"LLVM feature string">:$features,
+    EnumParameter<Attn_ISA>:$isa,
+    "int64_t":$l1, "int64_t":$l2);
+  let assemblyFormat = [{
+    `<` `cpu` `=` $cpu `,` `isa` `=` $isa `,` `l1` `=` $l1 `,` `l2` `=` $l2
+    `,` `features` `=` $features `>`
+  }];
+  let extraClassDeclaration = [{
+    /// f32 elements of one vector register.
+    int64_t getLanes() const;
+    /// Number of architectural vector registers.
+    int64_t getNumRegisters() const;
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD

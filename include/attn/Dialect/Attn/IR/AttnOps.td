@@ -1,0 +1,521 @@
+//===- AttnOps.td - Ops of the attn dialect --------------------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every constraint has a label (C1, C2, ...) that is unique in its op and
+// stands in the op's description, in the verifier, and in the name of its
+// negative test.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Attn_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Attn_Dialect, mnemonic, traits>;
+
+def Attn_InferShape : DeclareOpInterfaceMethods<InferTypeOpInterface>;
+def Attn_Reify : DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+    ["reifyResultShapes"]>;
+def Attn_Extents : DeclareOpInterfaceMethods<ExtentConstraintsOpInterface>;
+def Attn_RegionNames : DeclareOpInterfaceMethods<OpAsmOpInterface,
+    ["getAsmBlockArgumentNames"]>;
+
+def Attn_Tensor3 : TensorRankOf<[AnyFloat], [3]>;
+def Attn_Tensor4 : TensorRankOf<[AnyFloat], [4]>;
+def Attn_Scores : TensorRankOf<[F32, F64], [4]>;
+def Attn_IntTensor : RankedTensorOf<[I32, I64, Index]>;
+def Attn_Offset : AnyTypeOf<[Index, TensorRankOf<[I32, I64, Index], [1]>]>;
+
+//===----------------------------------------------------------------------===//
+// Heads
+//===----------------------------------------------------------------------===//
+
+def Attn_SplitHeadsOp : Attn_Op<"split_heads",
+    [Pure, Attn_InferShape, Attn_Reify]> {
+  let summary = "`[B, S, H*D]` to `[B, H, S, D]`";
+  let description = [{
+    Reshapes `[B, S, H*D]` to `[B, S, H, D]` and *then* swaps axes 1 and 2.
+
+    - C1: `num_heads` is positive and divides the last extent of `input`,
+      which is static.
+    - C2: `result` is `[B, num_heads, S, last / num_heads]`.
+
+    ```mlir
+    %q = attn.split_heads %x {num_heads = 12} : tensor<?x?x384xf32> -> tensor<?x12x?x32xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor3:$input, I64Attr:$num_heads);
+  let results = (outs Attn_Tensor4:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
+def Attn_MergeHeadsOp : Attn_Op<"merge_heads",
+    [Pure, Attn_InferShape, Attn_Reify]> {
+  let summary = "`[B, H, S, D]` to `[B, S, H*D]`";
+  let description = [{
+    The inverse of `attn.split_heads`: swaps axes 1 and 2, then joins the last
+    two.
+
+    - C1: extents 1 and 3 of `input` are static.
+    - C2: `result` is `[B, S, H*D]`.
+
+    ```mlir
+    %y = attn.merge_heads %o : tensor<?x12x?x32xf32> -> tensor<?x?x384xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor4:$input);
+  let results = (outs Attn_Tensor3:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
+def Attn_RopeOp : Attn_Op<"rope",
+    [Pure, AttrSizedOperandSegments, AllTypesMatch<["input", "result"]>,
+     Attn_Reify, Attn_Extents]> {
+  let summary = "rotary position embedding";
+  let description = [{
+    Rotates the first `rotary_dim` features of each head (Su et al., RoFormer,
+    arXiv:2104.09864). Pair `k` of row `s` turns by `position * base^(-2k/R)`,
+    `R = rotary_dim`; with `cos` and `sin` tables, by the tables' row
+    `position`. `position` is `offset + s` (offset 0 when absent), or
+    `position_ids[b, s]`. Pairs are `(2k, 2k+1)` for `interleaved` and
+    `(k, k + R/2)` for `half`. The remaining features pass through.
+
+    - C1: `rotary_dim` is even, at least 2, and at most the head dim.
+    - C2: `base` is positive and finite.
+    - C3: at most one of `offset` and `position_ids` is given.
+    - C4: `cos` and `sin` are both given or both absent, and have equal shapes
+      `[positions, rotary_dim / 2]`.
+    - C5: `position_ids` is `[B, S]`.
+    - C6: the head dim is static.
+
+    ```mlir
+    %r = attn.rope %x half rotary_dim 64 base 1.0e4 offset(%past) : tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor4:$input, Optional<Index>:$offset,
+    Optional<TensorRankOf<[I32, I64], [2]>>:$position_ids,
+    Optional<TensorRankOf<[AnyFloat], [2]>>:$cos,
+    Optional<TensorRankOf<[AnyFloat], [2]>>:$sin,
+    Attn_RopeLayoutAttr:$layout, I64Attr:$rotary_dim,
+    DefaultValuedAttr<F64Attr, "1.0e4">:$base);
+  let results = (outs Attn_Tensor4:$result);
+  let assemblyFormat = [{
+    $input $layout `rotary_dim` $rotary_dim (`base` $base^)?
+    (`offset` `(` $offset^ `)`)?
+    (`positions` `(` $position_ids^ `:` type($position_ids) `)`)?
+    (`tables` `(` $cos^ `,` $sin `:` type($cos) `,` type($sin) `)`)?
+    attr-dict `:` type($input)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+def Attn_QKOp : Attn_Op<"qk", [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]> {
+  let summary = "scores `Q K^T`";
+  let description = [{
+    `result[b, h, i, j] = sum_d query[b, h, i, d] * key[b, h / (Hq / Hkv), j, d]`,
+    accumulated in f32 (f64 for f64 inputs). Heads of one group are neighbours.
+
+    - C1: `query` and `key` have equal element types or both are below f64.
+    - C2: head dims are static, positive and equal.
+    - C3: batch extents are equal.
+    - C4: the key head count is positive and divides the query head count.
+    - C5: `result` is `[B, Hq, Sq, Skv]` of f32, or f64 for f64 inputs.
+
+    ```mlir
+    %s = attn.qk %q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor4:$query, Attn_Tensor4:$key);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $query `,` $key attr-dict `:` type($query) `,` type($key) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
+class Attn_ScoreOp<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, !listconcat([Attn_Reify,
+        AllTypesMatch<["scores", "result"]>], traits)>;
+
+def Attn_ScaleOp : Attn_ScoreOp<"scale", [Pure]> {
+  let summary = "scores times a constant";
+  let description = [{
+    `result = scores * factor`. 0 and negative factors are honoured as given.
+
+    - C1: `factor` is finite.
+
+    ```mlir
+    %t = attn.scale %s by 0.125 : tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores, F64Attr:$factor);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = "$scores `by` $factor attr-dict `:` type($scores)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+  let hasVerifier = 1;
+}
+
+def Attn_SoftcapOp : Attn_ScoreOp<"softcap", [Pure]> {
+  let summary = "`cap * tanh(scores / cap)`";
+  let description = [{
+    Bounds the scores smoothly. Comes before the mask.
+
+    - C1: `cap` is positive and finite.
+
+    ```mlir
+    %t = attn.softcap %s at 50.0 : tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores, F64Attr:$cap);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = "$scores `at` $cap attr-dict `:` type($scores)";
+  let hasVerifier = 1;
+}
+
+def Attn_BiasOp : Attn_ScoreOp<"bias", [Pure, Attn_Extents]> {
+  let summary = "scores plus a broadcast tensor; `-inf` hides";
+  let description = [{
+    `result = scores + bias`, in the type of the scores. `bias` is broadcast
+    right-aligned to `[B, Hq, Sq, Skv]`: rank 2 is `[Sq, Skv]`, rank 3 is
+    `[Hq, Sq, Skv]`. An element that is exactly `-inf` hides its pair; every
+    finite value, even the lowest, is only a bias.
+
+    - C1: `bias` has rank 0 to 4.
+    - C2: each extent of `bias` is 1 or equals the extent of `scores`.
+
+    ```mlir
+    %t = attn.bias %s, %b : tensor<?x8x?x?xf32>, tensor<8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores, RankedTensorOf<[AnyFloat]>:$bias);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $scores `,` $bias attr-dict `:` type($scores) `,` type($bias)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_ScoreMapOp : Attn_ScoreOp<"score_map",
+    [RecursiveMemoryEffects, RecursivelySpeculatable, Attn_RegionNames,
+     SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "an elementwise program on scores";
+  let description = [{
+    Applies the region `(score, b, h, i, j) -> score` to every pair. Values
+    from outside are captured implicitly. Gather indices are clamped to the
+    operand's extent.
+
+    - C1: the region has the arguments `(score, b, h, i, j)`: the element type
+      of `scores`, then four `index`.
+    - C2: the region yields one value of the element type of `scores`.
+    - C3: the region is free of side effects.
+
+    ```mlir
+    %t = attn.score_map %s : tensor<?x8x?x?xf32> {
+    ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+      %two = arith.constant 2.0 : f32
+      %x = arith.mulf %score, %two : f32
+      attn.yield %x : f32
+    }
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores);
+  let results = (outs Attn_Scores:$result);
+  let regions = (region SizedRegion<1>:$score);
+  let assemblyFormat = "$scores `:` type($scores) attr-dict-with-keyword $score";
+  let hasRegionVerifier = 1;
+}
+
+def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
+    [RecursiveMemoryEffects, RecursivelySpeculatable, AttrSizedOperandSegments,
+     Attn_Extents, Attn_RegionNames]> {
+  let summary = "softmax over the visible keys";
+  let description = [{
+    `result[b, h, i, j] = exp(s - max) / sum` over visible `j`, 0 elsewhere. A
+    row without a visible key is all zeros. Clauses combine by *and*:
+
+    - `causal(top_left | bottom_right | offset %o)`: `j <= i + offset`; the
+      offset is 0, `Skv - Sq`, or the operand (one `index`, or one a batch
+      element); it may be negative.
+    - `window[left, right]`: `i + offset - left <= j <= i + offset + right`,
+      both inclusive, -1 is unbounded. Shares the alignment of `causal`;
+      without it, states its own: `window[2, 2](bottom_right)`.
+    - `lengths(%n)`: `j < n[b]`.
+    - `mask(%m)`: an `i1` tensor, true is visible, broadcast right-aligned.
+    - `visible { (b, h, i, j) -> i1 }`: a program.
+
+    Constraints:
+
+    - C1: an alignment is given exactly when `causal` or `window` is.
+    - C2: the offset operand is given exactly when the alignment is `offset`;
+      a tensor of offsets has extent `B`.
+    - C3: `window` holds two values, each at least -1.
+    - C4: `lengths` has shape `[B]`.
+    - C5: `mask` has element type `i1`, rank 0 to 4, and each extent is 1 or
+      equals the extent of `scores`.
+    - C6: the region has four `index` arguments, yields one `i1`, and is free
+      of side effects.
+
+    ```mlir
+    %p = attn.masked_softmax %s causal(bottom_right) lengths(%n : tensor<?xi32>) : tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores,
+    Optional<Attn_Offset>:$offset,
+    Optional<TensorRankOf<[I32, I64, Index], [1]>>:$lengths,
+    Optional<AnyRankedTensor>:$mask,
+    UnitAttr:$causal,
+    OptionalAttr<Attn_AlignmentAttr>:$alignment,
+    OptionalAttr<DenseI64ArrayAttr>:$window);
+  let results = (outs Attn_Scores:$result);
+  let regions = (region MaxSizedRegion<1>:$visible);
+  let assemblyFormat = [{
+    $scores custom<MaskClauses>($offset, type($offset), $lengths, type($lengths),
+      $mask, type($mask), $causal, $alignment, $window, $visible)
+    attr-dict `:` type($scores)
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Attn_WeightedSumOp : Attn_Op<"weighted_sum",
+    [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]> {
+  let summary = "`P V`";
+  let description = [{
+    `result[b, h, i, d] = sum_j weights[b, h, i, j] * value[b, h / (Hq / Hkv), j, d]`
+    over the keys whose weight is not 0: a hidden value never reaches the
+    result, NaN included. Accumulated in f32 (f64 for f64).
+
+    - C1: batch extents are equal.
+    - C2: the value head count is positive and divides the weights' head count.
+    - C3: the key extents are equal.
+    - C4: the head dim of `value` is static and positive.
+    - C5: `result` is `[B, Hq, Sq, Dv]` of `value`'s element type.
+
+    ```mlir
+    %o = attn.weighted_sum %p, %v : tensor<?x8x?x?xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$weights, Attn_Tensor4:$value);
+  let results = (outs Attn_Tensor4:$result);
+  let assemblyFormat = [{
+    $weights `,` $value attr-dict `:` type($weights) `,` type($value) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// The fused op and its tiles
+//===----------------------------------------------------------------------===//
+
+class Attn_DestinationOp<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, !listconcat([DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)>;
+
+def Attn_AttentionOp : Attn_DestinationOp<"attention",
+    [AttrSizedOperandSegments, Attn_Reify, Attn_Extents, Attn_RegionNames]> {
+  let summary = "fused attention with a score program and a mask program";
+  let description = [{
+    For each query row: scores `dot(q, k) * scale`, mapped by the score region,
+    softmax over the pairs for which the mask region yields true, weighted sum
+    of the values. The first output is `[B, Hq, Sq, Dv]`; an optional second
+    one, `[B, Hq, Sq]` of f32, receives the natural log-sum-exp (-inf for a row
+    without visible keys, whose output is 0).
+
+    `offsets(b, h, i, j)` are added to the indices that the regions see, so
+    that a tile keeps its absolute position. Values from outside are captured
+    implicitly by the regions, which are free of side effects.
+
+    - C1: `query`, `key`, `value` have rank 4 and float element types.
+    - C2: head dims are static and positive; those of `query` and `key` are
+      equal.
+    - C3: batch extents are equal.
+    - C4: the key head count is positive, equals the value head count, and
+      divides the query head count.
+    - C5: key and value lengths are equal.
+    - C6: there are one or two outputs: `[B, Hq, Sq, Dv]` of `value`'s element
+      type, and `[B, Hq, Sq]` of f32 or f64.
+    - C7: `scale` is finite.
+    - C8: `offsets` are none or four.
+    - C9: the score region maps `(score, b, h, i, j)` to a score, the mask
+      region `(b, h, i, j)` to `i1`.
+    - C10: operands are all tensors or all memrefs; with tensors the results
+      are the outputs' types, with memrefs there are none.
+
+    ```mlir
+    %o = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>)
+                        outs(%init : tensor<?x8x?x64xf32>) scale 0.125
+      mask {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %visible = arith.cmpi sle, %j, %i : index
+        attn.yield %visible : i1
+      } -> tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
+    Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
+    F64Attr:$scale, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    `outs` `(` $inits `:` type($inits) `)` `scale` $scale
+    (`offsets` `(` $offsets^ `)`)? (`schedule` `(` $schedule^ `)`)? attr-dict
+    (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+    /// The output, and the log-sum-exp or null.
+    mlir::Value getOutput() { return getInits()[0]; }
+    mlir::Value getLogSumExp() {
+      return getInits().size() > 1 ? getInits()[1] : mlir::Value();
+    }
+  }];
+}
+
+def Attn_PackOp : Attn_DestinationOp<"pack"> {
+  let summary = "copies a ragged tile into a full one, scaled";
+  let description = [{
+    `dest[r, d] = source[r, d] * factor` for rows and columns of `source`, 0
+    for the rest of `dest`. The layout of `dest` is what the micro-kernel reads;
+    that of `source` is the caller's.
+
+    - C1: both have rank 2 and float element types.
+    - C2: `dest` has static extents, no smaller than static ones of `source`.
+
+    ```mlir
+    attn.pack ins(%q : memref<?x64xf32>) outs(%t : memref<64x64xf32, strided<[1, 64]>>) factor 0.125
+    ```
+  }];
+  let arguments = (ins AnyShaped:$source, AnyShaped:$dest, F64Attr:$factor);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)`
+    `factor` $factor attr-dict (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::MutableOperandRange getDpsInitsMutable() { return getDestMutable(); }
+  }];
+}
+
+def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
+    [Attn_Extents, Attn_RegionNames]> {
+  let summary = "one block of keys for one tile of queries, with running statistics";
+  let description = [{
+    Folds keys `[N, D]` and values `[N, Dv]` into the state of the query tile
+    `[M, D]`: the unnormalised output `acc [M, Dv]`, the running maximum
+    `max [M]` and the running sum `sum [M]` (Milakov and Gimelshein,
+    arXiv:1805.02867; Dao et al., arXiv:2205.14135). A fresh state is
+    `acc = 0`, `max = -inf`, `sum = 0`.
+
+    Scores are `dot(q, k)` as they come: the scale is already in `query`. With
+    `log2` they are exponents of two and there is no score region; without it
+    they are natural, and so is `max`. `at(b, h, i, j)` is the position of the
+    tile's first pair, so the regions see `(b, h, i + row, j + column)`.
+
+    - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1.
+    - C2: `query` and `key` have equal, static second extents.
+    - C3: `key` and `value` have equal first extents.
+    - C4: `acc` is `[M, Dv]`, `max` and `sum` are `[M]`.
+    - C5: `log2` excludes a score region.
+    - C6: regions are as in `attn.attention`.
+  }];
+  let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
+    AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
+    Index:$b, Index:$h, Index:$i, Index:$j,
+    UnitAttr:$log2, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
+    `at` `(` $b `,` $h `,` $i `,` $j `)` (`log2` $log2^)?
+    (`schedule` `(` $schedule^ `)`)? attr-dict
+    (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+}
+
+def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
+    [Attn_Extents]> {
+  let summary = "merges partial states of split keys and normalises";
+  let description = [{
+    Partials are `(max [P, M], sum [P, M], acc [P, M, Dv])`; the outputs are
+    `[R, Dv]` and, when given, the log-sum-exp `[R]`, `R <= M`: rows past `R`
+    are padding. Partials with sum 0 are skipped; a row without any gives 0 and
+    -inf. The order of the merge is the order of the partials. `log2` as in
+    `attn.online_attention`; the log-sum-exp is natural always.
+
+    - C1: ranks are 3, 2, 2, then 2 and 1 for the outputs.
+    - C2: the `P` and `M` extents agree.
+    - C3: the outputs' second extent is `Dv`, and their first extents agree.
+  }];
+  let arguments = (ins AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
+    Variadic<AnyShaped>:$inits, UnitAttr:$log2);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
+    `outs` `(` $inits `:` type($inits) `)` (`log2` $log2^)? attr-dict
+    (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+    mlir::Value getOutput() { return getInits()[0]; }
+    mlir::Value getLogSumExp() {
+      return getInits().size() > 1 ? getInits()[1] : mlir::Value();
+    }
+  }];
+}
+
+def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "AttentionOp", "OnlineAttentionOp"]>]> {
+  let summary = "ends a score or mask region";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), [{ }]>];
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

@@ -1,0 +1,94 @@
+//===- ResultsToOutputs.cpp - Tensor results become out parameters -*- C++
+//-*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A function that returns a buffer would have to hand over its ownership, and
+// bufferisation would compute into a fresh allocation and copy. With the
+// destination known while values are still tensors, neither happens.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_RESULTSTOOUTPUTSPASS
+#include "attn/Codegen/Common/Passes.h.inc"
+} // namespace attn
+
+namespace {
+
+struct ResultsToOutputsPass
+    : attn::impl::ResultsToOutputsPassBase<ResultsToOutputsPass> {
+  void runOnOperation() override {
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
+      if (func.isPublic() && !func.isExternal() && failed(convert(func)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult convert(func::FuncOp func);
+};
+
+LogicalResult ResultsToOutputsPass::convert(func::FuncOp func) {
+  FunctionType type = func.getFunctionType();
+  if (llvm::none_of(type.getResults(), llvm::IsaPred<TensorType>))
+    return success();
+  if (std::optional<SymbolTable::UseRange> uses =
+          SymbolTable::getSymbolUses(func, getOperation()))
+    for (SymbolTable::SymbolUse use : *uses)
+      if (isa<CallOpInterface>(use.getUser())) {
+        InFlightDiagnostic diag = use.getUser()->emitError()
+                                  << "call of the entry function '"
+                                  << func.getSymName()
+                                  << "' could not be inlined";
+        diag.attachNote(func.getLoc()) << "its results become arguments";
+        return diag;
+      }
+
+  // One argument per tensor result, in order.
+  SmallVector<int64_t> outputOf(type.getNumResults(), -1);
+  BitVector dropped(type.getNumResults());
+  for (auto [i, result] : llvm::enumerate(type.getResults())) {
+    if (!isa<TensorType>(result))
+      continue;
+    auto tensor = dyn_cast<RankedTensorType>(result);
+    if (!tensor || !MemRefType::isValidElementType(tensor.getElementType()))
+      return func.emitError()
+             << "result " << i << " of '" << func.getSymName()
+             << "' must be a ranked tensor of numbers, got " << result;
+    outputOf[i] = func.getNumArguments();
+    auto buffer = MemRefType::get(tensor.getShape(), tensor.getElementType());
+    if (failed(func.insertArgument(func.getNumArguments(), buffer,
+                                   func.getResultAttrDict(i), func.getLoc())))
+      return failure();
+    dropped.set(i);
+  }
+
+  WalkResult walk = func.walk([&](func::ReturnOp op) {
+    OpBuilder builder(op);
+    SmallVector<Value> kept;
+    for (auto [i, value] : llvm::enumerate(op.getOperands())) {
+      if (outputOf[i] < 0) {
+        kept.push_back(value);
+        continue;
+      }
+      bufferization::MaterializeInDestinationOp::create(
+          builder, op.getLoc(), Type(), value, func.getArgument(outputOf[i]),
+          /*restrict=*/true, /*writable=*/true);
+    }
+    op.getOperandsMutable().assign(kept);
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted() || failed(func.eraseResults(dropped)));
+}
+
+} // namespace

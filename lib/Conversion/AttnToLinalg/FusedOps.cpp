@@ -1,0 +1,265 @@
+//===- FusedOps.cpp - Naive lowering of the fused op and the tile ops -*- C++
+//-*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the fast path does in tiles and registers, said in whole tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowerings.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+using arith::CmpIPredicate;
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The programs of `attention` and `online_attention` on one score: the score
+/// region, then -inf where the mask region yields false.
+static Value applyPrograms(ScalarBuilder &build, Value score, ValueRange pair,
+                           Region &scoreRegion, Region &maskRegion) {
+  if (!scoreRegion.empty()) {
+    SmallVector<Value> arguments{score};
+    llvm::append_range(arguments, pair);
+    score = inlineProgram(build, scoreRegion, arguments);
+  }
+  if (maskRegion.empty())
+    return score;
+  Value visible = inlineProgram(build, maskRegion, pair);
+  return build.select(visible, score,
+                      build.constant(score.getType(), -kInfinity));
+}
+
+/// exp, or 2 to the power of `x`.
+static Value exponential(ScalarBuilder &build, Value x, bool base2) {
+  if (base2)
+    return math::Exp2Op::create(build.builder, build.loc, x);
+  return math::ExpOp::create(build.builder, build.loc, x);
+}
+
+/// exp(x - max), and 0 for an absent x (-inf) whatever the maximum.
+static Value exponentialBelow(ScalarBuilder &build, Value x, Value max,
+                              bool base2) {
+  return build.select(build.equals(x, -kInfinity),
+                      build.constant(x.getType(), 0.0),
+                      exponential(build, build.sub(x, max), base2));
+}
+
+static Value maximum(ScalarBuilder &build, Value a, Value b) {
+  return arith::MaximumFOp::create(build.builder, build.loc, a, b);
+}
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
+
+Results attn::lower(TensorLoops &build, AttentionOp op) {
+  Value raw = buildScores(build, op.getQuery(), op.getKey());
+  Type element = getElementTypeOrSelf(raw.getType());
+  Value scores = build.map(build.sizes(raw), element, raw, [&](LoopBody &b) {
+    Value score = b.mul(b.inputs[0],
+                        b.constant(element, op.getScale().convertToDouble()));
+    SmallVector<Value> pair;
+    for (unsigned d = 0; d < 4; ++d) {
+      Value index = b.loop(d);
+      if (!op.getOffsets().empty())
+        index = b.add(index, op.getOffsets()[d]);
+      pair.push_back(index);
+    }
+    return applyPrograms(b, score, pair, op.getScore(), op.getMask());
+  });
+  Softmax softmax = buildSoftmax(build, scores);
+  Results results{buildWeightedSum(build, softmax.weights, scores, -kInfinity,
+                                   op.getValue())};
+  if (Value init = op.getLogSumExp()) {
+    Type type = getElementTypeOrSelf(init.getType());
+    results.push_back(build.map(
+        build.sizes(softmax.sum), type, {softmax.max, softmax.sum},
+        [&](LoopBody &b) {
+          Value log = math::LogOp::create(b.builder, b.loc, b.inputs[1]);
+          Value lse = b.select(b.equals(b.inputs[1], 0.0),
+                               b.constant(element, -kInfinity),
+                               b.add(b.inputs[0], log));
+          return b.cast(lse, type);
+        }));
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// online_attention
+//===----------------------------------------------------------------------===//
+
+Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
+  Type element = getSumType(getElementTypeOrSelf(op.getQuery().getType()));
+  bool base2 = op.getLog2();
+  Value oldAcc = build.castElements(op.getAcc(), element);
+  Value oldMax = build.castElements(op.getMax(), element);
+  Value oldSum = build.castElements(op.getSum(), element);
+  SmallVector<OpFoldResult> stats = build.sizes(op.getMax());
+  SmallVector<OpFoldResult> sizes{stats[0], build.sizes(op.getKey())[0]};
+
+  Value scores;
+  {
+    enum { M, N, D };
+    scores = build.loops(
+        3, {{op.getQuery(), {M, D}}, {op.getKey(), {N, D}}},
+        {build.fill(sizes, element, 0.0), {M, N}}, [&](LoopBody &b) {
+          return b.add(b.output, b.mul(b.cast(b.inputs[0], element),
+                                       b.cast(b.inputs[1], element)));
+        });
+    scores = build.map(sizes, element, scores, [&](LoopBody &b) {
+      Value pair[] = {op.getB(), op.getH(), b.add(op.getI(), b.loop(M)),
+                      b.add(op.getJ(), b.loop(N))};
+      return applyPrograms(b, b.inputs[0], pair, op.getScore(), op.getMask());
+    });
+  }
+
+  enum { M, N, D };
+  auto combineMax = [&](LoopBody &b) {
+    return maximum(b, b.output, b.inputs[0]);
+  };
+  Value blockMax =
+      build.loops(2, {{scores, {M, N}}},
+                  {build.fill(stats, element, -kInfinity), {M}}, combineMax);
+  Value max = build.map(stats, element, {oldMax, blockMax}, [&](LoopBody &b) {
+    return maximum(b, b.inputs[0], b.inputs[1]);
+  });
+  // What earlier blocks summed below their maximum moves below the new one.
+  Value decay = build.map(stats, element, {oldMax, max}, [&](LoopBody &b) {
+    return exponentialBelow(b, b.inputs[0], b.inputs[1], base2);
+  });
+  Value exps =
+      build.loops(2, {{scores, {M, N}}, {max, {M}}},
+                  {build.empty(sizes, element), {M, N}}, [&](LoopBody &b) {
+                    return exponentialBelow(b, b.inputs[0], b.inputs[1], base2);
+                  });
+  auto decayed = [&](LoopBody &b) { return b.mul(b.inputs[0], b.inputs[1]); };
+  Value sum =
+      build.loops(2, {{exps, {M, N}}},
+                  {build.map(stats, element, {oldSum, decay}, decayed), {M}},
+                  [&](LoopBody &b) { return b.add(b.output, b.inputs[0]); });
+  SmallVector<OpFoldResult> accSizes = build.sizes(op.getAcc());
+  Value acc = build.loops(2, {{oldAcc, {0, 1}}, {decay, {0}}},
+                          {build.empty(accSizes, element), {0, 1}}, decayed);
+  acc = build.loops(
+      3, {{exps, {M, N}}, {scores, {M, N}}, {op.getValue(), {N, D}}},
+      {acc, {M, D}}, [&](LoopBody &b) {
+        Value product = b.mul(b.inputs[0], b.cast(b.inputs[2], element));
+        return b.select(b.equals(b.inputs[1], -kInfinity), b.output,
+                        b.add(b.output, product));
+      });
+  auto finish = [&](Value tensor, Value init) {
+    return build.castElements(tensor, getElementTypeOrSelf(init.getType()));
+  };
+  return {finish(acc, op.getAcc()), finish(max, op.getMax()),
+          finish(sum, op.getSum())};
+}
+
+//===----------------------------------------------------------------------===//
+// merge_partials
+//===----------------------------------------------------------------------===//
+
+Results attn::lower(TensorLoops &build, MergePartialsOp op) {
+  Type element = getSumType(getElementTypeOrSelf(op.getAcc().getType()));
+  bool base2 = op.getLog2();
+  Value partials = op.getMax();
+  SmallVector<OpFoldResult> sizes = build.sizes(op.getOutput());
+  TensorLoops::Sizes rows = ArrayRef(sizes).drop_back();
+  // Outputs may have fewer rows than the state: their loops index it.
+  Value fill = build.fill(rows, element, -kInfinity);
+  SmallVector<OpFoldResult> partial{build.sizes(partials)[0]};
+  Value steps = build.empty(partial, element);
+
+  enum { R, P };
+  auto load = [&](LoopBody &b, Value stats) {
+    return b.cast(b.load(stats, {b.loop(P), b.loop(R)}), element);
+  };
+  Value max = build.loops(2, {{steps, {P}}}, {fill, {R}}, [&](LoopBody &b) {
+    Value some = maximum(b, b.output, load(b, op.getMax()));
+    return b.select(b.equals(load(b, op.getSum()), 0.0), b.output, some);
+  });
+  /// exp(max of the partial - max of all) times `x`, or nothing.
+  auto accumulate = [&](LoopBody &b, Value rowMax, Value x) {
+    Value weight = exponential(b, b.sub(load(b, op.getMax()), rowMax), base2);
+    return b.select(b.equals(load(b, op.getSum()), 0.0), b.output,
+                    b.add(b.output, b.mul(weight, x)));
+  };
+  Value total =
+      build.loops(2, {{steps, {P}}, {max, {R}}},
+                  {build.fill(rows, element, 0.0), {R}}, [&](LoopBody &b) {
+                    return accumulate(b, b.inputs[1], load(b, op.getSum()));
+                  });
+  enum { D = 2 };
+  Value acc =
+      build.loops(3, {{steps, {P}}, {max, {R}}},
+                  {build.fill(sizes, element, 0.0), {R, D}}, [&](LoopBody &b) {
+                    Value x =
+                        b.load(op.getAcc(), {b.loop(P), b.loop(R), b.loop(D)});
+                    return accumulate(b, b.inputs[1], b.cast(x, element));
+                  });
+  Type type = getElementTypeOrSelf(op.getOutput().getType());
+  Results results{
+      build.loops(2, {{acc, {0, 1}}, {total, {0}}},
+                  {build.empty(sizes, type), {0, 1}}, [&](LoopBody &b) {
+                    Value mean = b.select(b.equals(b.inputs[1], 0.0),
+                                          b.constant(element, 0.0),
+                                          b.div(b.inputs[0], b.inputs[1]));
+                    return b.cast(mean, type);
+                  })};
+  if (Value init = op.getLogSumExp()) {
+    Type lseType = getElementTypeOrSelf(init.getType());
+    results.push_back(build.map(rows, lseType, {max, total}, [&](LoopBody &b) {
+      Value natural = b.inputs[0];
+      if (base2)
+        natural = b.mul(natural, b.constant(element, llvm::numbers::ln2));
+      Value log = math::LogOp::create(b.builder, b.loc, b.inputs[1]);
+      Value lse =
+          b.select(b.equals(b.inputs[1], 0.0), b.constant(element, -kInfinity),
+                   b.add(natural, log));
+      return b.cast(lse, lseType);
+    }));
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// pack
+//===----------------------------------------------------------------------===//
+
+Value attn::lower(TensorLoops &build, PackOp op) {
+  Type type = getElementTypeOrSelf(op.getDest().getType());
+  Type element = getSumType(
+      type.isF64() ? type : getElementTypeOrSelf(op.getSource().getType()));
+  Value rows = build.dim(op.getSource(), 0);
+  Value columns = build.dim(op.getSource(), 1);
+  return build.map(build.sizes(op.getDest()), type, {}, [&](LoopBody &b) {
+    Value r = b.loop(0), d = b.loop(1);
+    Value inside = b.logicalAnd(b.compare(CmpIPredicate::slt, r, rows),
+                                b.compare(CmpIPredicate::slt, d, columns));
+    // The padding of an empty source has nothing to be selected from.
+    return scf::IfOp::create(
+               b.builder, b.loc, inside,
+               [&](OpBuilder &nested, Location loc) {
+                 ScalarBuilder s(nested, loc);
+                 Value x = s.cast(s.load(op.getSource(), {r, d}), element);
+                 x = s.mul(
+                     x, s.constant(element, op.getFactor().convertToDouble()));
+                 scf::YieldOp::create(nested, loc, s.cast(x, type));
+               },
+               [&](OpBuilder &nested, Location loc) {
+                 ScalarBuilder s(nested, loc);
+                 scf::YieldOp::create(nested, loc, s.constant(type, 0.0));
+               })
+        .getResult(0);
+  });
+}

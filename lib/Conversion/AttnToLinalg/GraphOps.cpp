@@ -1,0 +1,389 @@
+//===- GraphOps.cpp - Naive lowering of graph ops ---------------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each function says in loops what the description of its op says in words.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowerings.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+using arith::CmpIPredicate;
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Shared parts
+//===----------------------------------------------------------------------===//
+
+Type attn::getSumType(Type type) {
+  return type.isF64() ? type : Float32Type::get(type.getContext());
+}
+
+Value attn::inlineProgram(ScalarBuilder &build, Region &region,
+                          ValueRange arguments) {
+  IRMapping mapping;
+  mapping.map(region.getArguments(), arguments);
+  Block &block = region.front();
+  for (Operation &op : block.without_terminator()) {
+    Operation *clone = build.builder.clone(op, mapping);
+    SmallVector<tensor::ExtractOp> gathers;
+    clone->walk([&](tensor::ExtractOp gather) { gathers.push_back(gather); });
+    for (tensor::ExtractOp gather : gathers) {
+      OpBuilder builder(gather);
+      ScalarBuilder scalars(builder, gather.getLoc());
+      Value element =
+          scalars.loadClamped(gather.getTensor(), gather.getIndices());
+      if (gather == clone)
+        mapping.map(op.getResult(0), element);
+      gather.getResult().replaceAllUsesWith(element);
+      gather.erase();
+    }
+  }
+  return mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
+}
+
+Value attn::buildScores(TensorLoops &build, Value query, Value key) {
+  Type element = getSumType(getElementTypeOrSelf(query.getType()));
+  SmallVector<OpFoldResult> sizes = build.sizes(query);
+  sizes[3] = build.sizes(key)[2];
+  Value group = build.div(build.dim(query, 1), build.dim(key, 1));
+  enum { B, H, I, J, D };
+  return build.loops(
+      5, {{query, {B, H, I, D}}},
+      {build.fill(sizes, element, 0.0), {B, H, I, J}}, [&](LoopBody &b) {
+        Value k = b.load(
+            key, {b.loop(B), b.div(b.loop(H), group), b.loop(J), b.loop(D)});
+        return b.add(b.output,
+                     b.mul(b.cast(b.inputs[0], element), b.cast(k, element)));
+      });
+}
+
+Softmax attn::buildSoftmax(TensorLoops &build, Value scores) {
+  Type element = getElementTypeOrSelf(scores.getType());
+  SmallVector<OpFoldResult> sizes = build.sizes(scores);
+  TensorLoops::Sizes rows = ArrayRef(sizes).drop_back();
+  enum { B, H, I, J };
+
+  Softmax softmax;
+  softmax.max = build.loops(4, {{scores, {B, H, I, J}}},
+                            {build.fill(rows, element, -kInfinity), {B, H, I}},
+                            [&](LoopBody &b) {
+                              return arith::MaximumFOp::create(
+                                  b.builder, b.loc, b.output, b.inputs[0]);
+                            });
+  // A row may hold a NaN: what is hidden stays 0 by selection.
+  Value exps = build.loops(
+      4, {{scores, {B, H, I, J}}, {softmax.max, {B, H, I}}},
+      {build.empty(sizes, element), {B, H, I, J}}, [&](LoopBody &b) {
+        Value exp = math::ExpOp::create(b.builder, b.loc,
+                                        b.sub(b.inputs[0], b.inputs[1]));
+        return b.select(b.equals(b.inputs[0], -kInfinity),
+                        b.constant(element, 0.0), exp);
+      });
+  softmax.sum = build.loops(
+      4, {{exps, {B, H, I, J}}}, {build.fill(rows, element, 0.0), {B, H, I}},
+      [&](LoopBody &b) { return b.add(b.output, b.inputs[0]); });
+  softmax.weights = build.loops(
+      4, {{exps, {B, H, I, J}}, {softmax.sum, {B, H, I}}},
+      {build.empty(sizes, element), {B, H, I, J}}, [&](LoopBody &b) {
+        return b.select(b.equals(b.inputs[0], 0.0), b.constant(element, 0.0),
+                        b.div(b.inputs[0], b.inputs[1]));
+      });
+  return softmax;
+}
+
+Value attn::buildWeightedSum(TensorLoops &build, Value weights, Value selector,
+                             double absent, Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  Type sum = getSumType(element);
+  if (getElementTypeOrSelf(weights.getType()).isF64())
+    sum = build.builder.getF64Type();
+  SmallVector<OpFoldResult> sizes = build.sizes(weights);
+  sizes[3] = build.sizes(value)[3];
+  Value group = build.div(build.dim(weights, 1), build.dim(value, 1));
+  enum { B, H, I, D, J };
+  SmallVector<LoopOperand> inputs{{weights, {B, H, I, J}}};
+  if (selector != weights)
+    inputs.push_back({selector, {B, H, I, J}});
+  Value result = build.loops(
+      5, inputs, {build.fill(sizes, sum, 0.0), {B, H, I, D}}, [&](LoopBody &b) {
+        Value v = b.load(
+            value, {b.loop(B), b.div(b.loop(H), group), b.loop(J), b.loop(D)});
+        Value product = b.mul(b.cast(b.inputs[0], sum), b.cast(v, sum));
+        return b.select(b.equals(b.inputs.back(), absent), b.output,
+                        b.add(b.output, product));
+      });
+  return build.castElements(result, element);
+}
+
+//===----------------------------------------------------------------------===//
+// Heads
+//===----------------------------------------------------------------------===//
+
+/// Swaps axes 1 and 2.
+static Value swapHeadsAndRows(TensorLoops &build, Value input) {
+  SmallVector<OpFoldResult> sizes = build.sizes(input);
+  std::swap(sizes[1], sizes[2]);
+  return linalg::TransposeOp::create(
+             build.builder, build.loc, input,
+             build.empty(sizes, getElementTypeOrSelf(input.getType())),
+             ArrayRef<int64_t>{0, 2, 1, 3})
+      ->getResult(0);
+}
+
+Value attn::lower(TensorLoops &build, SplitHeadsOp op) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t heads = op.getNumHeads();
+  int64_t headDim = type.getDimSize(2) / heads;
+  auto split = RankedTensorType::get(
+      {type.getDimSize(0), type.getDimSize(1), heads, headDim},
+      type.getElementType());
+  SmallVector<OpFoldResult> sizes = build.sizes(op.getInput());
+  sizes.back() = build.builder.getIndexAttr(heads);
+  sizes.push_back(build.builder.getIndexAttr(headDim));
+  SmallVector<ReassociationIndices> groups{{0}, {1}, {2, 3}};
+  return swapHeadsAndRows(
+      build, tensor::ExpandShapeOp::create(build.builder, build.loc, split,
+                                           op.getInput(), groups, sizes));
+}
+
+Value attn::lower(TensorLoops &build, MergeHeadsOp op) {
+  SmallVector<ReassociationIndices> groups{{0}, {1}, {2, 3}};
+  return tensor::CollapseShapeOp::create(
+      build.builder, build.loc, swapHeadsAndRows(build, op.getInput()), groups);
+}
+
+//===----------------------------------------------------------------------===//
+// rope
+//===----------------------------------------------------------------------===//
+
+Value attn::lower(TensorLoops &build, RopeOp op) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  Type element = type.getElementType();
+  Type sum = getSumType(element);
+  Type f64 = build.builder.getF64Type();
+  auto half = static_cast<int64_t>(op.getRotaryDim() / 2);
+  Value positions = op.getPositionIds();
+
+  // The cosines and sines of each row come first: rows share them.
+  SmallVector<OpFoldResult> sizes = build.sizes(op.getInput());
+  SmallVector<OpFoldResult> tableSizes;
+  if (positions)
+    tableSizes.push_back(sizes[0]);
+  tableSizes.push_back(sizes[2]);
+  tableSizes.push_back(build.builder.getIndexAttr(half));
+  unsigned rowLoop = positions ? 1 : 0;
+  auto buildTable = [&](bool cosine) {
+    Value table = cosine ? op.getCos() : op.getSin();
+    return build.map(tableSizes, sum, {}, [&](LoopBody &b) -> Value {
+      Value position = b.loop(rowLoop);
+      if (positions)
+        position =
+            b.toIndex(b.loadBroadcast(positions, {b.loop(0), b.loop(rowLoop)}));
+      else if (op.getOffset())
+        position = b.add(position, op.getOffset());
+      Value pair = b.loop(rowLoop + 1);
+      if (table)
+        return b.cast(b.loadClamped(table, {position, pair}), sum);
+      auto toF64 = [&](Value index) -> Value {
+        Value integer = arith::IndexCastOp::create(
+            b.builder, b.loc, b.builder.getI64Type(), index);
+        return arith::SIToFPOp::create(b.builder, b.loc, f64, integer);
+      };
+      Value exponent =
+          b.div(toF64(pair), b.constant(f64, -static_cast<double>(half)));
+      Value frequency = math::PowFOp::create(
+          b.builder, b.loc, b.constant(f64, op.getBase().convertToDouble()),
+          exponent);
+      Value angle = b.mul(toF64(position), frequency);
+      Value result = cosine
+                         ? Value(math::CosOp::create(b.builder, b.loc, angle))
+                         : Value(math::SinOp::create(b.builder, b.loc, angle));
+      return b.cast(result, sum);
+    });
+  };
+  Value cos = buildTable(true), sin = buildTable(false);
+
+  enum { B, H, S, D };
+  return build.map(sizes, element, op.getInput(), [&](LoopBody &b) -> Value {
+    Value d = b.loop(D), pair, partner, isFirst;
+    if (op.getLayout() == RopeLayout::Interleaved) {
+      Value one = b.index(1), two = b.index(2);
+      pair = b.div(d, two);
+      isFirst = b.compare(CmpIPredicate::eq, b.mul(pair, two), d);
+      partner = b.select(isFirst, b.add(d, one), b.sub(d, one));
+    } else {
+      Value step = b.index(half);
+      isFirst = b.compare(CmpIPredicate::slt, d, step);
+      pair = b.select(isFirst, d, b.sub(d, step));
+      partner = b.select(isFirst, b.add(d, step), b.sub(d, step));
+    }
+    // Features past the rotary dim pass through; their partner is not used.
+    bool whole = 2 * half == type.getDimSize(3);
+    if (!whole) {
+      pair = arith::MinSIOp::create(b.builder, b.loc, pair, b.index(half - 1));
+      partner = arith::MinSIOp::create(b.builder, b.loc, partner,
+                                       b.index(type.getDimSize(3) - 1));
+    }
+    SmallVector<Value> row;
+    if (positions)
+      row.push_back(b.loop(B));
+    row.append({b.loop(S), pair});
+    Value x = b.cast(b.inputs[0], sum);
+    Value y = b.cast(
+        b.load(op.getInput(), {b.loop(B), b.loop(H), b.loop(S), partner}), sum);
+    Value along = b.mul(x, b.load(cos, row));
+    Value across = b.mul(y, b.load(sin, row));
+    Value turned =
+        b.select(isFirst, b.sub(along, across), b.add(along, across));
+    turned = b.cast(turned, element);
+    if (whole)
+      return turned;
+    return b.select(b.compare(CmpIPredicate::slt, d, b.index(2 * half)), turned,
+                    b.inputs[0]);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+Value attn::lower(TensorLoops &build, QKOp op) {
+  return buildScores(build, op.getQuery(), op.getKey());
+}
+
+/// An elementwise function of scores.
+static Value mapScores(TensorLoops &build, Value scores,
+                       TensorLoops::Body body) {
+  return build.map(build.sizes(scores), getElementTypeOrSelf(scores.getType()),
+                   scores, body);
+}
+
+/// The indices b, h, i, j.
+static SmallVector<Value> getPair(LoopBody &b) {
+  return {b.loop(0), b.loop(1), b.loop(2), b.loop(3)};
+}
+
+Value attn::lower(TensorLoops &build, ScaleOp op) {
+  return mapScores(build, op.getScores(), [&](LoopBody &b) {
+    return b.mul(b.inputs[0], b.constant(b.inputs[0].getType(),
+                                         op.getFactor().convertToDouble()));
+  });
+}
+
+Value attn::lower(TensorLoops &build, SoftcapOp op) {
+  return mapScores(build, op.getScores(), [&](LoopBody &b) {
+    Value cap =
+        b.constant(b.inputs[0].getType(), op.getCap().convertToDouble());
+    return b.mul(
+        cap, math::TanhOp::create(b.builder, b.loc, b.div(b.inputs[0], cap)));
+  });
+}
+
+Value attn::lower(TensorLoops &build, BiasOp op) {
+  return mapScores(build, op.getScores(), [&](LoopBody &b) {
+    Type element = b.inputs[0].getType();
+    // In the scores' type; a wider bias must not become -inf by rounding.
+    Value bias = b.loadBroadcast(op.getBias(), getPair(b));
+    Value sum = b.add(b.inputs[0], b.cast(bias, element));
+    return b.select(b.equals(bias, -kInfinity), b.constant(element, -kInfinity),
+                    sum);
+  });
+}
+
+Value attn::lower(TensorLoops &build, ScoreMapOp op) {
+  return mapScores(build, op.getScores(), [&](LoopBody &b) {
+    SmallVector<Value> arguments{b.inputs[0]};
+    llvm::append_range(arguments, getPair(b));
+    return inlineProgram(b, op.getScore(), arguments);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// masked_softmax, weighted_sum
+//===----------------------------------------------------------------------===//
+
+/// Biases that act on `scores` with other ops on scores in between, which may
+/// turn their -inf into anything.
+static SmallVector<Value> getEarlierBiases(Value scores) {
+  SmallVector<Value> biases;
+  bool first = true;
+  while (Operation *op = scores.getDefiningOp()) {
+    if (auto bias = dyn_cast<BiasOp>(op)) {
+      if (!first)
+        biases.push_back(bias.getBias());
+    } else if (!isa<ScaleOp, SoftcapOp, ScoreMapOp, tensor::CastOp>(op)) {
+      break;
+    }
+    first &= isa<tensor::CastOp>(op);
+    scores = op->getOperand(0);
+  }
+  return biases;
+}
+
+Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
+  Value scores = op.getScores();
+  Value shift;
+  if (op.getAlignment() == Alignment::BottomRight)
+    shift = build.sub(build.dim(scores, 3), build.dim(scores, 2));
+  SmallVector<Value> biases = getEarlierBiases(scores);
+
+  Value masked = mapScores(build, scores, [&](LoopBody &b) {
+    SmallVector<Value> pair = getPair(b);
+    Value i = pair[2], j = pair[3];
+    Value visible;
+    auto require = [&](Value condition) {
+      visible = visible ? b.logicalAnd(visible, condition) : condition;
+    };
+    Value diagonal = i;
+    if (op.getAlignment() == Alignment::BottomRight)
+      diagonal = b.add(i, shift);
+    if (Value offset = op.getOffset()) {
+      if (isa<RankedTensorType>(offset.getType()))
+        offset = b.loadBroadcast(offset, pair[0]);
+      diagonal = b.add(i, b.toIndex(offset));
+    }
+    if (op.getCausal())
+      require(b.compare(CmpIPredicate::sle, j, diagonal));
+    if (std::optional<ArrayRef<int64_t>> window = op.getWindow()) {
+      auto [left, right] = std::pair((*window)[0], (*window)[1]);
+      if (left >= 0)
+        require(
+            b.compare(CmpIPredicate::sge, j, b.sub(diagonal, b.index(left))));
+      if (right >= 0)
+        require(
+            b.compare(CmpIPredicate::sle, j, b.add(diagonal, b.index(right))));
+    }
+    if (op.getLengths())
+      require(b.compare(CmpIPredicate::slt, j,
+                        b.toIndex(b.loadBroadcast(op.getLengths(), pair[0]))));
+    if (op.getMask())
+      require(b.loadBroadcast(op.getMask(), pair));
+    if (!op.getVisible().empty())
+      require(inlineProgram(b, op.getVisible(), pair));
+    Value hidden = b.constant(b.inputs[0].getType(), -kInfinity);
+    Value result = b.inputs[0];
+    if (visible)
+      result = b.select(visible, result, hidden);
+    for (Value bias : biases)
+      result = b.select(b.equals(b.loadBroadcast(bias, pair), -kInfinity),
+                        hidden, result);
+    return result;
+  });
+  return buildSoftmax(build, masked).weights;
+}
+
+Value attn::lower(TensorLoops &build, WeightedSumOp op) {
+  return buildWeightedSum(build, op.getWeights(), op.getWeights(), 0.0,
+                          op.getValue());
+}

@@ -1,0 +1,68 @@
+//===- Lowerings.h - Lowerings of single ops, for the twin ------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOLINALG_LOWERINGS_H
+#define ATTN_LIB_CONVERSION_ATTNTOLINALG_LOWERINGS_H
+
+#include "TensorLoops.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+
+namespace attn {
+
+using Results = llvm::SmallVector<mlir::Value>;
+
+// Graph ops. Each builds the result of `op` from its operands.
+mlir::Value lower(TensorLoops &build, SplitHeadsOp op);
+mlir::Value lower(TensorLoops &build, MergeHeadsOp op);
+mlir::Value lower(TensorLoops &build, RopeOp op);
+mlir::Value lower(TensorLoops &build, QKOp op);
+mlir::Value lower(TensorLoops &build, ScaleOp op);
+mlir::Value lower(TensorLoops &build, SoftcapOp op);
+mlir::Value lower(TensorLoops &build, BiasOp op);
+mlir::Value lower(TensorLoops &build, ScoreMapOp op);
+mlir::Value lower(TensorLoops &build, MaskedSoftmaxOp op);
+mlir::Value lower(TensorLoops &build, WeightedSumOp op);
+
+// The fused op and the tile ops, on tensors.
+Results lower(TensorLoops &build, AttentionOp op);
+Results lower(TensorLoops &build, OnlineAttentionOp op);
+Results lower(TensorLoops &build, MergePartialsOp op);
+mlir::Value lower(TensorLoops &build, PackOp op);
+
+//===----------------------------------------------------------------------===//
+// Parts shared by them
+//===----------------------------------------------------------------------===//
+
+/// The type that products of elements of `type` are summed in.
+mlir::Type getSumType(mlir::Type type);
+
+/// Inserts the program `region` with `arguments` for its block arguments and
+/// returns what it yields. Gather indices are clamped.
+mlir::Value inlineProgram(ScalarBuilder &build, mlir::Region &region,
+                          mlir::ValueRange arguments);
+
+/// `[B, Hq, Sq, Skv]` = Q K^T of the sum type.
+mlir::Value buildScores(TensorLoops &build, mlir::Value query, mlir::Value key);
+
+/// Softmax along the last axis of scores whose hidden pairs are -inf.
+struct Softmax {
+  mlir::Value weights; ///< 0 where hidden and in rows without a visible pair
+  mlir::Value max;     ///< of each row; -inf without a visible pair
+  mlir::Value sum;     ///< of exp(score - max) of each row; 0 likewise
+};
+Softmax buildSoftmax(TensorLoops &build, mlir::Value scores);
+
+/// `[B, Hq, Sq, Dv]` of `value`'s element type: the sum of weight times value
+/// over the pairs whose `selector` is not `absent`.
+mlir::Value buildWeightedSum(TensorLoops &build, mlir::Value weights,
+                             mlir::Value selector, double absent,
+                             mlir::Value value);
+
+} // namespace attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOLINALG_LOWERINGS_H

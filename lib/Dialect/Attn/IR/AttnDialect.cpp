@@ -1,0 +1,71 @@
+//===- AttnDialect.cpp - The attn dialect, its enums and attributes -------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+#include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+
+void AttnDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   Kernel kernel, ArrayRef<int64_t> tile,
+                                   ArrayRef<int64_t> registers, int64_t lanes) {
+  if (tile.size() != 2 || registers.size() != 2)
+    return emitError() << "schedule needs two tile sizes and two register tile "
+                          "sizes, got "
+                       << tile.size() << " and " << registers.size();
+  for (int64_t size : llvm::concat<const int64_t>(tile, registers))
+    if (size < 1 || size > 1 << 20)
+      return emitError() << "schedule size " << size
+                         << " is outside [1, 1048576]";
+  if (lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
+    return emitError() << "schedule has " << lanes
+                       << " lanes, expected a power of two up to 64";
+  int64_t vectors = registers[1] * lanes;
+  int64_t across = kernel == Kernel::Gemm ? tile[1] : tile[0];
+  if (across % vectors)
+    return emitError() << "schedule tile size " << across
+                       << " is not a multiple of registers times lanes, "
+                       << vectors;
+  return success();
+}
+
+int64_t TargetAttr::getLanes() const {
+  switch (getIsa()) {
+  case ISA::AVX512:
+    return 16;
+  case ISA::AVX2:
+    return 8;
+  case ISA::Portable:
+    return 4;
+  }
+  llvm_unreachable("unknown instruction set");
+}
+
+int64_t TargetAttr::getNumRegisters() const {
+  return getIsa() == ISA::AVX512 ? 32 : 16;
+}

@@ -1,0 +1,518 @@
+//===- AttnOps.cpp - Verifiers, folds and canonicalisations
+//----------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Verifiers check rank, element type, extents and attributes in that order and
+// name both values; labels are those of the ops' descriptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "MaskSyntax.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace attn;
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Shared checks
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Rank and float element type of one shaped operand of the tile ops.
+LogicalResult verifyShaped(Operation *op, StringRef name, Value value,
+                           int64_t rank, StringRef label) {
+  auto type = dyn_cast<ShapedType>(value.getType());
+  if (!type || !type.hasRank() || type.getRank() != rank ||
+      !isa<RankedTensorType, MemRefType>(type))
+    return op->emitOpError()
+           << name << " must be a tensor or memref of rank " << rank << ", got "
+           << value.getType() << " (" << label << ")";
+  if (!isa<FloatType>(type.getElementType()))
+    return op->emitOpError() << name << " must have a float element type, got "
+                             << type.getElementType() << " (" << label << ")";
+  return success();
+}
+
+/// A head dim: static and positive.
+LogicalResult verifyHeadDim(Operation *op, StringRef name, Value value,
+                            StringRef label) {
+  auto type = cast<ShapedType>(value.getType());
+  int64_t dim = type.getRank() - 1;
+  if (type.isDynamicDim(dim) || type.getDimSize(dim) < 1)
+    return op->emitOpError()
+           << "head dim of " << name << " must be static and positive, got "
+           << type << " (" << label << ")";
+  return success();
+}
+
+LogicalResult verifyFinite(Operation *op, StringRef name, const APFloat &value,
+                           bool positive, StringRef label) {
+  if (value.isFinite() &&
+      (!positive || (!value.isNegative() && !value.isZero())))
+    return success();
+  return op->emitOpError() << name << " must be "
+                           << (positive ? "positive and finite" : "finite")
+                           << ", got " << value.convertToDouble() << " ("
+                           << label << ")";
+}
+
+/// A score or mask program: argument types, yielded type, no side effects.
+LogicalResult verifyProgram(Operation *op, Region &region, StringRef name,
+                            TypeRange arguments, Type result, StringRef label) {
+  if (region.empty())
+    return success();
+  if (region.getArgumentTypes() != arguments) {
+    InFlightDiagnostic diag = op->emitOpError()
+                              << name << " region must have arguments (";
+    llvm::interleaveComma(arguments, diag);
+    diag << "), got (";
+    llvm::interleaveComma(region.getArgumentTypes(), diag);
+    return diag << ") (" << label << ")";
+  }
+  auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
+  if (!yield || yield.getValues().getTypes() != TypeRange(result)) {
+    InFlightDiagnostic diag = op->emitOpError()
+                              << name << " region must yield one " << result
+                              << ", got (";
+    if (yield)
+      llvm::interleaveComma(yield.getValues().getTypes(), diag);
+    return diag << ") (" << label << ")";
+  }
+  WalkResult walk = region.walk([&](Operation *nested) {
+    if (isMemoryEffectFree(nested))
+      return WalkResult::advance();
+    if (auto effects = dyn_cast<MemoryEffectOpInterface>(nested))
+      if (effects.onlyHasEffect<MemoryEffects::Read>())
+        return WalkResult::advance();
+    op->emitOpError() << name << " region must be free of side effects, but "
+                      << "contains '" << nested->getName() << "' (" << label
+                      << ")";
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// The regions shared by `attention` and `online_attention`.
+LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
+                             Type scoreType, StringRef label) {
+  Builder builder(op->getContext());
+  SmallVector<Type> indices(4, builder.getIndexType());
+  SmallVector<Type> scoreArguments{scoreType};
+  llvm::append_range(scoreArguments, indices);
+  return success(succeeded(verifyProgram(op, score, "score", scoreArguments,
+                                         scoreType, label)) &&
+                 succeeded(verifyProgram(op, mask, "mask", indices,
+                                         builder.getI1Type(), label)));
+}
+
+/// The type that scores of `query` are accumulated in.
+Type getScoreType(Value query) {
+  Type type = getElementTypeOrSelf(query.getType());
+  return type.isF64() ? type : Float32Type::get(type.getContext());
+}
+
+/// Results mirror the outputs for tensors; memrefs have none.
+LogicalResult verifyDestination(DestinationStyleOpInterface op,
+                                StringRef label) {
+  bool tensors = isa<RankedTensorType>(op.getDpsInits().front().getType());
+  for (Value operand : op->getOperands())
+    if (isa<ShapedType>(operand.getType()) &&
+        isa<RankedTensorType>(operand.getType()) != tensors)
+      return op->emitOpError()
+             << "operands must be all tensors or all memrefs (" << label << ")";
+  if (!tensors)
+    return op->getNumResults() == 0
+               ? success()
+               : op->emitOpError()
+                     << "has memref outputs and " << op->getNumResults()
+                     << " results, expected none (" << label << ")";
+  if (op->getResultTypes() != TypeRange(op.getDpsInits().getTypes()))
+    return op->emitOpError()
+           << "result types must be those of the outputs (" << label << ")";
+  return success();
+}
+
+void nameScoreArguments(Region &region, OpAsmSetValueNameFn setName) {
+  static constexpr StringLiteral names[] = {"score", "b", "h", "i", "j"};
+  if (region.empty())
+    return;
+  // A mask region has no score argument.
+  size_t skip = region.getNumArguments() == 5 ? 0 : 1;
+  for (auto [argument, name] :
+       llvm::zip(region.getArguments(),
+                 ArrayRef<StringLiteral>(names).drop_front(skip)))
+    setName(argument, name);
+}
+
+void getDestinationEffects(
+    DestinationStyleOpInterface op,
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (op.isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// split_heads, merge_heads
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// split_heads(merge_heads(x)) is x when the heads are the same.
+struct SplitOfMerge : OpRewritePattern<SplitHeadsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SplitHeadsOp op,
+                                PatternRewriter &rewriter) const override {
+    auto merge = op.getInput().getDefiningOp<MergeHeadsOp>();
+    if (!merge || merge.getInput().getType() != op.getResult().getType())
+      return rewriter.notifyMatchFailure(op, "input is no merge of such heads");
+    rewriter.replaceOp(op, merge.getInput());
+    return success();
+  }
+};
+
+} // namespace
+
+void SplitHeadsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                               MLIRContext *context) {
+  patterns.add<SplitOfMerge>(context);
+}
+
+OpFoldResult MergeHeadsOp::fold(FoldAdaptor) {
+  auto split = getInput().getDefiningOp<SplitHeadsOp>();
+  if (split && split.getInput().getType() == getResult().getType())
+    return split.getInput();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// rope
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeOp::verify() {
+  auto type = cast<RankedTensorType>(getInput().getType());
+  if (failed(verifyHeadDim(*this, "input", getInput(), "C6")))
+    return failure();
+  int64_t rotary = getRotaryDim(), headDim = type.getDimSize(3);
+  if (rotary < 2 || rotary % 2 || rotary > headDim)
+    return emitOpError() << "rotary_dim must be even and in [2, " << headDim
+                         << "], got " << rotary << " (C1)";
+  if (failed(verifyFinite(*this, "base", getBaseAttr().getValue(), true, "C2")))
+    return failure();
+  if (getOffset() && getPositionIds())
+    return emitOpError("offset and position_ids exclude each other (C3)");
+  if (!getCos() != !getSin())
+    return emitOpError("cos and sin must be given together (C4)");
+  if (getCos()) {
+    int64_t pairs = cast<RankedTensorType>(getCos().getType()).getDimSize(1);
+    if (!ShapedType::isDynamic(pairs) && pairs != rotary / 2)
+      return emitOpError() << "cos and sin must have " << rotary / 2
+                           << " columns, got " << pairs << " (C4)";
+  }
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// qk, weighted_sum
+//===----------------------------------------------------------------------===//
+
+LogicalResult QKOp::verify() {
+  Type query = getElementTypeOrSelf(getQuery().getType());
+  Type key = getElementTypeOrSelf(getKey().getType());
+  if (query != key && (query.isF64() || key.isF64()))
+    return emitOpError() << "element types of query and key must be equal or "
+                            "below f64, got "
+                         << query << " and " << key << " (C1)";
+  if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
+      failed(verifyHeadDim(*this, "key", getKey(), "C2")))
+    return failure();
+  return verifyExtents(*this);
+}
+
+LogicalResult WeightedSumOp::verify() {
+  if (failed(verifyHeadDim(*this, "value", getValue(), "C4")))
+    return failure();
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// scale, softcap, bias
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScaleOp::verify() {
+  return verifyFinite(*this, "factor", getFactor(), /*positive=*/false, "C1");
+}
+
+OpFoldResult ScaleOp::fold(FoldAdaptor) {
+  return getFactor().isExactlyValue(1.0) ? getScores() : Value();
+}
+
+namespace {
+
+/// scale(scale(x, a), b) is scale(x, a * b) when the product is finite.
+struct ScaleOfScale : OpRewritePattern<ScaleOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScaleOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getScores().getDefiningOp<ScaleOp>();
+    if (!inner || !inner->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "scores come from no own scale");
+    double factor =
+        inner.getFactor().convertToDouble() * op.getFactor().convertToDouble();
+    if (!std::isfinite(factor))
+      return rewriter.notifyMatchFailure(op, "product of factors overflows");
+    rewriter.replaceOpWithNewOp<ScaleOp>(op, op.getType(), inner.getScores(),
+                                         rewriter.getF64FloatAttr(factor));
+    return success();
+  }
+};
+
+} // namespace
+
+void ScaleOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                          MLIRContext *context) {
+  patterns.add<ScaleOfScale>(context);
+}
+
+LogicalResult SoftcapOp::verify() {
+  return verifyFinite(*this, "cap", getCap(), /*positive=*/true, "C1");
+}
+
+LogicalResult BiasOp::verify() {
+  int64_t rank = cast<RankedTensorType>(getBias().getType()).getRank();
+  if (rank > 4)
+    return emitOpError() << "bias must have rank 0 to 4, got " << rank
+                         << " (C1)";
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// score_map
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScoreMapOp::verifyRegions() {
+  Builder builder(getContext());
+  Type element = getElementTypeOrSelf(getScores().getType());
+  SmallVector<Type> arguments(5, builder.getIndexType());
+  arguments[0] = element;
+  return verifyProgram(*this, getScore(), "score", arguments, element, "C1-C3");
+}
+
+void ScoreMapOp::getAsmBlockArgumentNames(Region &region,
+                                          OpAsmSetValueNameFn setName) {
+  nameScoreArguments(region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// masked_softmax
+//===----------------------------------------------------------------------===//
+
+LogicalResult MaskedSoftmaxOp::verify() {
+  if (getMask()) {
+    auto mask = cast<RankedTensorType>(getMask().getType());
+    if (!mask.getElementType().isInteger(1))
+      return emitOpError() << "mask must have element type i1, got "
+                           << mask.getElementType() << " (C5)";
+    if (mask.getRank() > 4)
+      return emitOpError() << "mask must have rank 0 to 4, got "
+                           << mask.getRank() << " (C5)";
+  }
+  bool aligned = getCausal() || getWindow();
+  if (getAlignment().has_value() != aligned)
+    return emitOpError() << (aligned ? "causal or window needs an alignment"
+                                     : "alignment without causal or window")
+                         << " (C1)";
+  bool offset = getAlignment() == Alignment::Offset;
+  if (offset != static_cast<bool>(getOffset()))
+    return emitOpError() << (offset ? "alignment offset needs an offset operand"
+                                    : "offset operand without alignment offset")
+                         << " (C2)";
+  if (getWindow()) {
+    ArrayRef<int64_t> window = *getWindow();
+    if (window.size() != 2)
+      return emitOpError() << "window must hold two values, got "
+                           << window.size() << " (C3)";
+    for (int64_t side : window)
+      if (side < -1)
+        return emitOpError()
+               << "window side must be at least -1, got " << side << " (C3)";
+  }
+  return verifyExtents(*this);
+}
+
+LogicalResult MaskedSoftmaxOp::verifyRegions() {
+  Builder builder(getContext());
+  SmallVector<Type> arguments(4, builder.getIndexType());
+  return verifyProgram(*this, getVisible(), "visible", arguments,
+                       builder.getI1Type(), "C6");
+}
+
+void MaskedSoftmaxOp::getAsmBlockArgumentNames(Region &region,
+                                               OpAsmSetValueNameFn setName) {
+  nameScoreArguments(region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyShaped(*this, "query", getQuery(), 4, "C1")) ||
+      failed(verifyShaped(*this, "key", getKey(), 4, "C1")) ||
+      failed(verifyShaped(*this, "value", getValue(), 4, "C1")))
+    return failure();
+  if (getInits().empty() || getInits().size() > 2)
+    return emitOpError() << "must have one or two outputs, got "
+                         << getInits().size() << " (C6)";
+  if (failed(verifyShaped(*this, "output", getOutput(), 4, "C6")))
+    return failure();
+  if (Value lse = getLogSumExp())
+    if (failed(verifyShaped(*this, "log-sum-exp", lse, 3, "C6")))
+      return failure();
+  Type value = getElementTypeOrSelf(getValue().getType());
+  Type output = getElementTypeOrSelf(getOutput().getType());
+  if (value != output)
+    return emitOpError() << "element type of output is " << output
+                         << " but of value is " << value << " (C6)";
+  if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
+      failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
+      failed(verifyHeadDim(*this, "value", getValue(), "C2")) ||
+      failed(verifyExtents(*this)))
+    return failure();
+  if (failed(verifyFinite(*this, "scale", getScale(), false, "C7")))
+    return failure();
+  if (!getOffsets().empty() && getOffsets().size() != 4)
+    return emitOpError() << "offsets must be none or four, got "
+                         << getOffsets().size() << " (C8)";
+  return verifyDestination(*this, "C10");
+}
+
+LogicalResult AttentionOp::verifyRegions() {
+  return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
+                        "C9");
+}
+
+void AttentionOp::getAsmBlockArgumentNames(Region &region,
+                                           OpAsmSetValueNameFn setName) {
+  nameScoreArguments(region, setName);
+}
+
+void AttentionOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  getDestinationEffects(*this, effects);
+}
+
+//===----------------------------------------------------------------------===//
+// pack
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackOp::verify() {
+  if (failed(verifyShaped(*this, "source", getSource(), 2, "C1")) ||
+      failed(verifyShaped(*this, "dest", getDest(), 2, "C1")))
+    return failure();
+  auto source = cast<ShapedType>(getSource().getType());
+  auto dest = cast<ShapedType>(getDest().getType());
+  if (!dest.hasStaticShape())
+    return emitOpError() << "dest must have static extents, got " << dest
+                         << " (C2)";
+  for (int64_t d : {0, 1})
+    if (!source.isDynamicDim(d) && source.getDimSize(d) > dest.getDimSize(d))
+      return emitOpError() << "extent " << d << " of source is "
+                           << source.getDimSize(d) << ", more than of dest, "
+                           << dest.getDimSize(d) << " (C2)";
+  return verifyDestination(*this, "C1");
+}
+
+void PackOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  getDestinationEffects(*this, effects);
+}
+
+//===----------------------------------------------------------------------===//
+// online_attention
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange OnlineAttentionOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
+}
+
+LogicalResult OnlineAttentionOp::verify() {
+  if (failed(verifyShaped(*this, "query", getQuery(), 2, "C1")) ||
+      failed(verifyShaped(*this, "key", getKey(), 2, "C1")) ||
+      failed(verifyShaped(*this, "value", getValue(), 2, "C1")) ||
+      failed(verifyShaped(*this, "acc", getAcc(), 2, "C1")) ||
+      failed(verifyShaped(*this, "max", getMax(), 1, "C1")) ||
+      failed(verifyShaped(*this, "sum", getSum(), 1, "C1")) ||
+      failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
+      failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
+      failed(verifyExtents(*this)))
+    return failure();
+  if (getLog2() && !getScore().empty())
+    return emitOpError("log2 excludes a score region (C5)");
+  return verifyDestination(*this, "C1");
+}
+
+LogicalResult OnlineAttentionOp::verifyRegions() {
+  return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
+                        "C6");
+}
+
+void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,
+                                                 OpAsmSetValueNameFn setName) {
+  nameScoreArguments(region, setName);
+}
+
+void OnlineAttentionOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  getDestinationEffects(*this, effects);
+}
+
+//===----------------------------------------------------------------------===//
+// merge_partials
+//===----------------------------------------------------------------------===//
+
+LogicalResult MergePartialsOp::verify() {
+  if (getInits().empty() || getInits().size() > 2)
+    return emitOpError() << "must have one or two outputs, got "
+                         << getInits().size() << " (C1)";
+  if (failed(verifyShaped(*this, "acc", getAcc(), 3, "C1")) ||
+      failed(verifyShaped(*this, "max", getMax(), 2, "C1")) ||
+      failed(verifyShaped(*this, "sum", getSum(), 2, "C1")) ||
+      failed(verifyShaped(*this, "output", getOutput(), 2, "C1")))
+    return failure();
+  if (Value lse = getLogSumExp())
+    if (failed(verifyShaped(*this, "log-sum-exp", lse, 1, "C1")))
+      return failure();
+  if (failed(verifyExtents(*this)))
+    return failure();
+  return verifyDestination(*this, "C1");
+}
+
+void MergePartialsOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  getDestinationEffects(*this, effects);
+}

@@ -1,0 +1,152 @@
+//===- MaskSyntax.cpp - Text form of masked_softmax clauses
+//----------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   causal(top_left | bottom_right | offset %o : type)
+//   window[left, right] [(top_left | bottom_right | offset %o : type)]
+//   lengths(%n : type)  mask(%m : type)  visible { region }
+//
+//===----------------------------------------------------------------------===//
+
+#include "MaskSyntax.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// `( top_left )`, `( bottom_right )` or `( offset %o : type )`.
+ParseResult
+parseAlignment(OpAsmParser &parser,
+               std::optional<OpAsmParser::UnresolvedOperand> &offset,
+               Type &offsetType, AlignmentAttr &alignment) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLParen() || parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<Alignment> value = symbolizeAlignment(keyword);
+  if (!value)
+    return parser.emitError(loc)
+           << "unknown alignment '" << keyword
+           << "', expected top_left, bottom_right or offset";
+  alignment = AlignmentAttr::get(parser.getContext(), *value);
+  if (*value == Alignment::Offset) {
+    offset.emplace();
+    if (parser.parseOperand(*offset) || parser.parseColonType(offsetType))
+      return failure();
+  }
+  return parser.parseRParen();
+}
+
+void printAlignment(OpAsmPrinter &printer, Value offset, Type offsetType,
+                    AlignmentAttr alignment) {
+  printer << "(" << stringifyAlignment(alignment.getValue());
+  if (offset)
+    printer << " " << offset << " : " << offsetType;
+  printer << ")";
+}
+
+ParseResult
+parseOperandClause(OpAsmParser &parser,
+                   std::optional<OpAsmParser::UnresolvedOperand> &operand,
+                   Type &type) {
+  operand.emplace();
+  return failure(parser.parseLParen() || parser.parseOperand(*operand) ||
+                 parser.parseColonType(type) || parser.parseRParen());
+}
+
+} // namespace
+
+ParseResult attn::parseMaskClauses(
+    OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &offset,
+    Type &offsetType, std::optional<OpAsmParser::UnresolvedOperand> &lengths,
+    Type &lengthsType, std::optional<OpAsmParser::UnresolvedOperand> &mask,
+    Type &maskType, UnitAttr &causal, AlignmentAttr &alignment,
+    DenseI64ArrayAttr &window, Region &visible) {
+  while (true) {
+    SMLoc loc = parser.getCurrentLocation();
+    auto duplicate = [&](StringRef name) {
+      return parser.emitError(loc) << "clause '" << name << "' is given twice";
+    };
+    if (succeeded(parser.parseOptionalKeyword("causal"))) {
+      if (causal)
+        return duplicate("causal");
+      if (alignment)
+        return parser.emitError(loc)
+               << "'causal' comes before 'window' and gives the alignment";
+      causal = parser.getBuilder().getUnitAttr();
+      if (parseAlignment(parser, offset, offsetType, alignment))
+        return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("window"))) {
+      if (window)
+        return duplicate("window");
+      SmallVector<int64_t> sides;
+      if (parser.parseCommaSeparatedList(
+              OpAsmParser::Delimiter::Square, [&]() -> ParseResult {
+                return parser.parseInteger(sides.emplace_back());
+              }))
+        return failure();
+      window = parser.getBuilder().getDenseI64ArrayAttr(sides);
+      if (!alignment && parseAlignment(parser, offset, offsetType, alignment))
+        return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("lengths"))) {
+      if (lengths)
+        return duplicate("lengths");
+      if (parseOperandClause(parser, lengths, lengthsType))
+        return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("mask"))) {
+      if (mask)
+        return duplicate("mask");
+      if (parseOperandClause(parser, mask, maskType))
+        return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("visible"))) {
+      if (!visible.empty())
+        return duplicate("visible");
+      if (parser.parseRegion(visible))
+        return failure();
+    } else {
+      return success();
+    }
+  }
+}
+
+void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
+                            Type offsetType, Value lengths, Type lengthsType,
+                            Value mask, Type maskType, UnitAttr causal,
+                            AlignmentAttr alignment, DenseI64ArrayAttr window,
+                            Region &visible) {
+  StringRef separator = "";
+  auto begin = [&](StringRef keyword) {
+    printer << separator << keyword;
+    separator = " ";
+  };
+  if (causal && alignment) {
+    begin("causal");
+    printAlignment(printer, offset, offsetType, alignment);
+  }
+  if (window) {
+    begin("window");
+    printer << "[";
+    llvm::interleaveComma(window.asArrayRef(), printer.getStream());
+    printer << "]";
+    if (!causal && alignment)
+      printAlignment(printer, offset, offsetType, alignment);
+  }
+  if (lengths) {
+    begin("lengths");
+    printer << "(" << lengths << " : " << lengthsType << ")";
+  }
+  if (mask) {
+    begin("mask");
+    printer << "(" << mask << " : " << maskType << ")";
+  }
+  if (!visible.empty()) {
+    begin("visible ");
+    printer.printRegion(visible);
+  }
+}
