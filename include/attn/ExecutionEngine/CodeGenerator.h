@@ -1,4 +1,4 @@
-//===- CodeGenerator.h - LLVM dialect to IR, assembly, object --*- C++ -*-===//
+//===- CodeGenerator.h - LLVM dialect to IR, assembly, object ---*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.
