@@ -64,18 +64,20 @@ bool isExported(StringRef name) {
          name == kModuleInfoName;
 }
 
-OptimizationLevel middleEndLevel(unsigned level) {
-  switch (level) {
-  case 0:
-    return OptimizationLevel::O0;
-  case 1:
-    return OptimizationLevel::O1;
-  case 2:
-    return OptimizationLevel::O2;
-  default:
-    return OptimizationLevel::O3;
-  }
-}
+/// What kernels need of the middle end. MLIR leaves redundant address
+/// arithmetic, loops that test at the top and loads that LICM can move;
+/// everything else has been decided before. LLVM's own O2 takes about eight
+/// times as long and ends in the same code, most of it for inlining and
+/// interprocedural analysis, of which there is nothing to gain: a task function
+/// is called by address.
+constexpr StringLiteral kLeanPipeline =
+    "always-inline,"
+    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,"
+    "instcombine<no-verify-fixpoint>,"
+    "loop-mssa(loop-rotate,licm),"
+    "loop(indvars,loop-deletion),"
+    "gvn<no-pre>,dse,instcombine<no-verify-fixpoint>,simplifycfg,adce),"
+    "globaldce";
 
 CodeGenOptLevel codeGeneratorLevel(unsigned level) {
   switch (level) {
@@ -193,10 +195,13 @@ void attn::optimizeModule(Module &module, TargetMachine &machine,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  OptimizationLevel level = middleEndLevel(options.optLevel);
-  ModulePassManager passes = level == OptimizationLevel::O0
-                                 ? builder.buildO0DefaultPipeline(level)
-                                 : builder.buildPerModuleDefaultPipeline(level);
+  ModulePassManager passes;
+  if (options.optLevel == 0)
+    passes = builder.buildO0DefaultPipeline(OptimizationLevel::O0);
+  else if (options.optLevel <= 2)
+    cantFail(builder.parsePassPipeline(passes, kLeanPipeline));
+  else
+    passes = builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
   passes.run(module, modules);
 }
 

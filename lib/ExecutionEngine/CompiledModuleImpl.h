@@ -1,4 +1,4 @@
-//===- CompiledModuleImpl.h - State of a linked object ---------*- C++ -*-===//
+//===- CompiledModuleImpl.h - State of a linked object ----------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.

@@ -1,5 +1,4 @@
-//===- ObjectCache.cpp - Compiled objects on disk
-//--------------------------===//
+//===- ObjectCache.cpp - Compiled objects on disk -------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.

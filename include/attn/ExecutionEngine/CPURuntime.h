@@ -1,4 +1,4 @@
-//===- CPURuntime.h - What generated CPU code calls ------------*- C++ -*-===//
+//===- CPURuntime.h - What generated CPU code calls -------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.

@@ -1,4 +1,4 @@
-//===- CodeGenerator.h - LLVM dialect to IR, assembly, object --*- C++ -*-===//
+//===- CodeGenerator.h - LLVM dialect to IR, assembly, object ---*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.
@@ -34,14 +34,16 @@ class ModuleOp;
 
 namespace attn {
 
-/// How hard LLVM works. Kernels arrive vectorised and unrolled, so LLVM's own
-/// vectorisers and unrollers only cost compile time by default.
+/// How hard LLVM works. Kernels arrive vectorised and unrolled, so by default
+/// its middle end only cleans up.
 struct CodegenOptions {
-  /// 0 to 3, of LLVM's middle end and code generator.
+  /// 0: nothing is optimised. 1 and 2: a lean pipeline that inlines only what
+  /// is marked `alwaysinline`, with LLVM's code generator at that level. 3:
+  /// LLVM's own O3.
   unsigned optLevel = 2;
-  /// Run LLVM's loop and SLP vectorisers.
+  /// At level 3: run LLVM's loop and SLP vectorisers.
   bool vectorize = false;
-  /// Let LLVM unroll loops.
+  /// At level 3: let LLVM unroll loops.
   bool unroll = false;
 
   /// One line for cache keys; equal for equal options.

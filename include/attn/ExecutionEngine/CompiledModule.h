@@ -1,4 +1,4 @@
-//===- CompiledModule.h - Load and call a compiled object ------*- C++ -*-===//
+//===- CompiledModule.h - Load and call a compiled object -------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.

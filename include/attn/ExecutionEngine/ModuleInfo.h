@@ -1,4 +1,4 @@
-//===- ModuleInfo.h - Description of the entry functions -------*- C++ -*-===//
+//===- ModuleInfo.h - Description of the entry functions --------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.

@@ -1,4 +1,4 @@
-//===- ObjectCache.h - Compiled objects on disk ----------------*- C++ -*-===//
+//===- ObjectCache.h - Compiled objects on disk -----------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.

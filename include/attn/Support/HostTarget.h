@@ -1,5 +1,4 @@
-//===- HostTarget.h - Description of the CPU that code is made for -*- C++
-//-*-===//
+//===- HostTarget.h - The CPU that code is made for -------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See the LICENSE file for license information.
