@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Codegen/CPU/Passes.h"
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -34,6 +35,8 @@ class MaterializeTasksPass
       if (auto task = func->getAttrOfType<FlatSymbolRefAttr>("attn.task"))
         if (failed(materialize(func, task)))
           return signalPassFailure();
+    // The translation to LLVM IR knows no attn attribute.
+    getOperation()->removeAttr(attn::kTargetAttrName);
   }
 
   LogicalResult materialize(LLVM::LLVMFuncOp parallel, FlatSymbolRefAttr name) {
