@@ -1,5 +1,4 @@
-//===- Bufferize.cpp - Bufferisation with our calling convention -*- C++
-//-*-===//
+//===- Bufferize.cpp - With our calling convention --------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
