@@ -1,0 +1,38 @@
+//===- Passes.td - From tile ops to vector code for CPUs -------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_PASSES_TD
+#define ATTN_CODEGEN_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerTilesPass : Pass<"attn-cpu-lower-tiles", "mlir::func::FuncOp"> {
+  let summary = "replaces tile ops by micro-kernels in vector, arith and memref";
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "mlir::scf::SCFDialect", "mlir::vector::VectorDialect",
+                           "mlir::math::MathDialect", "mlir::LLVM::LLVMDialect"];
+}
+
+def OutlineTasksPass : Pass<"attn-cpu-outline-tasks", "mlir::ModuleOp"> {
+  let summary = "makes each scf.forall a task function run by the thread pool";
+  let description = [{
+    The body becomes `@f_task_N(task, scratch, captures...)`. Static allocations
+    of the body become slices of the thread's scratch. The loop becomes a call
+    of the declaration `@f_parallel_N(tasks, captures...)`, whose body
+    `attn-cpu-materialize-tasks` writes once types are LLVM's.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "mlir::func::FuncDialect"];
+}
+
+def MaterializeTasksPass : Pass<"attn-cpu-materialize-tasks", "mlir::ModuleOp"> {
+  let summary = "writes the bodies of parallel calls: context, and attnParallelFor";
+  let dependentDialects = ["mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_CODEGEN_CPU_PASSES_TD

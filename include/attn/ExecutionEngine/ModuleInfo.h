@@ -1,0 +1,83 @@
+//===- ModuleInfo.h - Description of the entry functions -------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See the LICENSE file for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A compiled module carries one C string, `__attn_module_info`, that describes
+// its entry functions as JSON, so that an object from the cache can be called
+// and checked without the source it came from:
+//
+//   {"functions": [{"name": "f",
+//      "args":    [{"name": "q", "kind": "tensor", "type": "f32",
+//                   "shape": [null, 12, null, 64], "dims": ["B", "H", "S", ""],
+//                   "contiguous": false},
+//                  {"name": "pos", "kind": "scalar", "type": "index"}],
+//      "results": [{"type": "f32", "shape": [null, null, 384]}],
+//      "checks":  ["text with {0} and {1}"],
+//      "remarks": ["..."]}]}
+//
+// `null` is an extent known at run time only. `dims` and `contiguous` may be
+// missing; the latter is for functions that ignore an argument's strides.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_EXECUTIONENGINE_MODULEINFO_H
+#define ATTN_EXECUTIONENGINE_MODULEINFO_H
+
+#include "attn/Support/HostTensor.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// One argument or result of an entry function.
+struct ValueInfo {
+  std::string name;
+  bool isScalar = false;
+  /// `f32`, `bf16`, `i64`, ... and `index` for scalars.
+  std::string type;
+  /// Extents of a tensor; `kDynamicSize` where not static.
+  std::vector<int64_t> shape;
+  /// Names of the dimensions: empty, or one entry for each extent, "" without
+  /// name.
+  std::vector<std::string> dims;
+  /// The function ignores strides: a strided tensor is copied before the call.
+  bool contiguous = false;
+};
+
+/// One entry function.
+struct FunctionInfo {
+  std::string name;
+  std::vector<ValueInfo> args;
+  std::vector<ValueInfo> results;
+  /// Texts of the shape checks; {0} and {1} stand for the two values that
+  /// differ.
+  std::vector<std::string> checks;
+  /// What the compiler had to say about this function.
+  std::vector<std::string> remarks;
+};
+
+/// The entry functions of a module, in their order in the source.
+struct ModuleInfo {
+  std::vector<FunctionInfo> functions;
+
+  /// The function called `name`, or null.
+  const FunctionInfo *find(llvm::StringRef name) const;
+
+  /// Reads the JSON text above. An error names what is wrong with it.
+  static llvm::Expected<ModuleInfo> parse(llvm::StringRef json);
+  /// Writes the JSON text above.
+  std::string str() const;
+};
+
+} // namespace attn
+
+#endif // ATTN_EXECUTIONENGINE_MODULEINFO_H

@@ -1,0 +1,244 @@
+//===- Reference.h - Independent f64 evaluation of every op -----*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What each op means, written down a second time: scalar C++ in double,
+// straight from the definitions, without sharing a line with the compiler. Unit
+// tests check the twin against it, and the twin checks the fast path.
+//
+// Shapes are [B, H, S, D]. A query head h reads key/value head h / (Hq / Hkv).
+// Every function that takes more than one shape checks them and returns an
+// error that names the operand and both values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_REFERENCE_REFERENCE_H
+#define ATTN_REFERENCE_REFERENCE_H
+
+#include "attn/Support/HostTensor.h"
+
+#include <functional>
+#include <initializer_list>
+
+namespace attn::reference {
+
+/// A dense row-major tensor of doubles.
+struct Tensor64 {
+  llvm::SmallVector<int64_t> shape;
+  std::vector<double> data;
+
+  Tensor64() = default;
+  /// A tensor filled with `value`; the extents must not be negative.
+  explicit Tensor64(llvm::ArrayRef<int64_t> shape, double value = 0.0);
+  /// A tensor of given elements, as many as the shape has.
+  Tensor64(llvm::ArrayRef<int64_t> shape, std::vector<double> values);
+  /// The same for a braced list of extents.
+  explicit Tensor64(std::initializer_list<int64_t> shape, double value = 0.0)
+      : Tensor64(llvm::ArrayRef<int64_t>(shape), value) {}
+  Tensor64(std::initializer_list<int64_t> shape, std::vector<double> values)
+      : Tensor64(llvm::ArrayRef<int64_t>(shape), std::move(values)) {}
+  /// The elements of a host tensor, exactly (but for i64 beyond 2^53).
+  static Tensor64 from(const HostTensor &tensor);
+
+  int64_t rank() const { return shape.size(); }
+  int64_t numElements() const { return data.size(); }
+  /// Row-major offset of the given indices, one per dimension.
+  int64_t offset(llvm::ArrayRef<int64_t> indices) const;
+  double &at(llvm::ArrayRef<int64_t> indices) { return data[offset(indices)]; }
+  double at(llvm::ArrayRef<int64_t> indices) const {
+    return data[offset(indices)];
+  }
+};
+
+/// Whether the pair of query row i and key column j exists: (b, h, i, j), h a
+/// query head. Empty: every pair is visible.
+using Visibility = std::function<bool(int64_t, int64_t, int64_t, int64_t)>;
+
+/// A score program: (score, b, h, i, j) -> score, after the scale and before
+/// the mask. Empty: the score as it is.
+using ScoreFunction =
+    std::function<double(double, int64_t, int64_t, int64_t, int64_t)>;
+
+//===----------------------------------------------------------------------===//
+// Heads, scores
+//===----------------------------------------------------------------------===//
+
+/// [B, S, H*D] -> [B, H, S, D]: reshape to [B, S, H, D], then transpose.
+llvm::Expected<Tensor64> splitHeads(const Tensor64 &x, int64_t numHeads);
+
+/// [B, H, S, D] -> [B, S, H*D], the inverse of splitHeads.
+llvm::Expected<Tensor64> mergeHeads(const Tensor64 &x);
+
+/// Scores [B, Hq, Sq, Skv] of q [B, Hq, Sq, D] and k [B, Hkv, Skv, D],
+/// unscaled.
+llvm::Expected<Tensor64> qk(const Tensor64 &q, const Tensor64 &k);
+
+Tensor64 scale(const Tensor64 &x, double factor);
+
+/// cap * tanh(x / cap); cap must not be 0.
+llvm::Expected<Tensor64> softcap(const Tensor64 &x, double cap);
+
+/// One element of a bias: -inf is a select (it hides the pair whatever the
+/// score is, NaN included), everything else is added.
+double addBias(double score, double bias);
+
+/// Scores plus a right-aligned broadcast bias, as addBias does. In the result
+/// -inf marks a hidden pair.
+llvm::Expected<Tensor64> bias(const Tensor64 &scores, const Tensor64 &bias);
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+/// j <= i + offset. Top-left alignment is offset 0, bottom-right Skv - Sq, a
+/// key/value cache the past length.
+Visibility causal(int64_t offset);
+Visibility causalTopLeft();
+Visibility causalBottomRight(int64_t sq, int64_t skv);
+
+/// i + offset - left <= j <= i + offset + right, inclusive; -1 is unbounded.
+Visibility window(int64_t left, int64_t right, int64_t offset = 0);
+
+/// j < kvLengths[b], and i < qLengths[b] when they are given. One length per
+/// batch element; an element without one sees nothing.
+Visibility lengths(std::vector<int64_t> kvLengths,
+                   std::vector<int64_t> qLengths = {});
+
+/// A boolean mask (non-zero is visible) of up to four dimensions, broadcast
+/// right-aligned to [B, Hq, Sq, Skv] = `full`.
+llvm::Expected<Visibility> maskTensor(Tensor64 mask,
+                                      llvm::ArrayRef<int64_t> full);
+
+/// Hides the pairs whose bias, broadcast as above, is exactly -inf.
+llvm::Expected<Visibility> hiddenByBias(Tensor64 bias,
+                                        llvm::ArrayRef<int64_t> full);
+
+/// Visible where all of them are.
+Visibility allOf(std::vector<Visibility> masks);
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Weights [B, H, Sq, Skv] and natural log-sum-exp [B, H, Sq].
+struct SoftmaxResult {
+  Tensor64 weights, lse;
+};
+
+/// Softmax over the visible keys of scores [B, H, Sq, Skv]. A score of exactly
+/// -inf counts as hidden. `sink` has one logit per head (or is empty): it
+/// enters the maximum, the denominator and the log-sum-exp, but has no weight.
+/// A row without a visible key has weights 0 and log-sum-exp -inf (the sink,
+/// when there is one). Hidden pairs have weight 0 even in a row that is NaN.
+llvm::Expected<SoftmaxResult> maskedSoftmax(const Tensor64 &scores,
+                                            const Visibility &visible = {},
+                                            llvm::ArrayRef<double> sink = {});
+
+/// [B, Hq, Sq, Dv] of weights [B, Hq, Sq, Skv] and v [B, Hkv, Skv, Dv]: a sum
+/// over the visible keys only, so that NaN in a hidden value does not matter.
+llvm::Expected<Tensor64> weightedSum(const Tensor64 &weights, const Tensor64 &v,
+                                     const Visibility &visible = {});
+
+struct AttentionOptions {
+  /// Default 1 / sqrt(D_qk).
+  std::optional<double> scale;
+  ScoreFunction score;
+  Visibility mask;
+  /// One logit per query head, or empty.
+  std::vector<double> sink;
+};
+
+/// o [B, Hq, Sq, Dv] and natural log-sum-exp [B, Hq, Sq].
+struct AttentionResult {
+  Tensor64 o, lse;
+};
+
+/// The whole chain, one row at a time. A pair whose modified score is exactly
+/// -inf is hidden.
+llvm::Expected<AttentionResult> attention(const Tensor64 &q, const Tensor64 &k,
+                                          const Tensor64 &v,
+                                          const AttentionOptions &options = {});
+
+/// A partial result: maximum and sum [B, Hq, Sq], and the accumulator
+/// [B, Hq, Sq, Dv] that is still to be divided by the sum.
+struct OnlineState {
+  Tensor64 accumulator, maximum, sum;
+
+  /// Nothing seen yet: maximum -inf, sum and accumulator 0.
+  static OnlineState empty(int64_t b, int64_t hq, int64_t sq, int64_t dv);
+};
+
+/// Absolute position of element (0, 0, 0, 0) of a tile, added to what the score
+/// and mask functions see.
+struct TileOrigin {
+  int64_t b = 0, h = 0, i = 0, j = 0;
+};
+
+/// Adds the keys of one tile to `state` (Milakov and Gimelshein, 2018: the old
+/// sum and accumulator are scaled by exp(old maximum - new maximum)). The
+/// options' sink is ignored: it belongs to mergePartials.
+llvm::Error onlineAttention(OnlineState &state, const Tensor64 &q,
+                            const Tensor64 &kTile, const Tensor64 &vTile,
+                            const AttentionOptions &options = {},
+                            TileOrigin origin = {});
+
+/// Merges partials of disjoint sets of keys; those with sum 0 are skipped, so
+/// their maximum and accumulator do not matter. With a single partial this is
+/// the final division.
+llvm::Expected<AttentionResult>
+mergePartials(llvm::ArrayRef<OnlineState> partials,
+              llvm::ArrayRef<double> sink = {});
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+enum class RopeLayout {
+  /// Pairs (k, k + R/2).
+  Half,
+  /// Pairs (2k, 2k + 1).
+  Interleaved,
+};
+
+struct RopeOptions {
+  RopeLayout layout = RopeLayout::Half;
+  /// R, even, at most D; 0 is D. The other elements pass through.
+  int64_t rotaryDim = 0;
+  /// Angle of pair k at a position: position * base^(-2k/R).
+  double base = 10000.0;
+  /// Position of row s is offset + s, unless position ids are given.
+  int64_t offset = 0;
+  /// [S] or [B, S]; integral, not negative where tables are used.
+  std::optional<Tensor64> positionIds;
+  /// Both or none: [P, R/2], read at the position (an error beyond P), or
+  /// [B, S, R/2], read at the row. They replace base.
+  std::optional<Tensor64> cosTable, sinTable;
+};
+
+/// Rotary embedding of x [B, H, S, D].
+llvm::Expected<Tensor64> rope(const Tensor64 &x,
+                              const RopeOptions &options = {});
+
+/// [S, d]: sin(p / 10000^(2i/d)) at 2i and the cosine at 2i + 1, for positions
+/// offset + s; an odd d drops the last cosine.
+Tensor64 sinusoidal(int64_t s, int64_t d, int64_t offset = 0);
+
+/// ALiBi slopes: 2^(-8k/H), k = 1..H for a power of two; otherwise those of the
+/// power of two below H, then every second slope of the next one.
+std::vector<double> alibiSlopes(int64_t numHeads);
+
+//===----------------------------------------------------------------------===//
+// Linear algebra
+//===----------------------------------------------------------------------===//
+
+/// [..., M, K] x [K, N] or [..., K, N] (the same leading extents) ->
+/// [..., M, N].
+llvm::Expected<Tensor64> matmul(const Tensor64 &a, const Tensor64 &b);
+
+} // namespace attn::reference
+
+#endif // ATTN_REFERENCE_REFERENCE_H

@@ -1,0 +1,439 @@
+//===- LowerOnlineAttention.cpp - The fused attention micro-kernel
+//---------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queries in lanes: S^T = K Q^T and O^T = V^T P^T. A register tile holds a few
+// keys times a few vectors of query rows; K and V are read by scalar broadcast
+// from the caller's memory, whatever its strides, so nothing is packed and key
+// counts need no padding. Running maximum and sum are lane vectors.
+//
+// Online softmax (Milakov and Gimelshein, arXiv:1805.02867) with a lazy
+// maximum: accumulators start at minus the running maximum, so the product
+// yields exponents directly and the steady state has no pass over the scores.
+// Block sums are needed anyway; when one exceeds 2^10 (or is NaN), or a row has
+// seen no key yet, the block is done again exactly: true maximum, rescaled
+// state.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramVectorizer.h"
+#include "TileLowering.h"
+#include "VectorEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+Value attn::getRowsInnermost(ImplicitLocOpBuilder &b, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides[0] != 1)
+    return {};
+  return memref::TransposeOp::create(
+      b, memref,
+      AffineMapAttr::get(AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
+                                                      b.getContext())));
+}
+
+namespace {
+
+/// A block sum above this takes the exact path. Exponents below 10 keep all
+/// weights of a block within float range and precision.
+constexpr float kLazyMaximumBound = 1024.0f;
+constexpr float kLog2E = 1.44269504f;
+
+class OnlineAttentionLowering {
+public:
+  OnlineAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
+                          TargetAttr target, Value weights)
+      : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
+        weights(weights) {
+    ScheduleAttr schedule = *op.getSchedule();
+    lanes = schedule.getLanes();
+    keyRows = schedule.getRegisters()[0];
+    vectors = schedule.getRegisters()[1];
+    width = lanes * vectors;
+    queryRows = cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
+    headDim = cast<MemRefType>(op.getKey().getType()).getDimSize(1);
+    valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(1);
+  }
+
+  LogicalResult run() {
+    queryT = getRowsInnermost(b, op.getQuery());
+    accT = getRowsInnermost(b, op.getAcc());
+    if (!queryT || !accT)
+      return op.emitOpError("query and acc tiles must have unit row stride");
+    keyCount = memref::DimOp::create(b, op.getKey(), 0);
+    zero = e.index(0);
+    emitLoop(b, zero, e.index(queryRows), width, {},
+             [&](Value group, ValueRange) -> SmallVector<Value> {
+               emitGroup(group);
+               return {};
+             });
+    return success();
+  }
+
+private:
+  using Vectors = SmallVector<Value>;
+
+  //===--------------------------------------------------------------------===//
+  // Scores
+  //===--------------------------------------------------------------------===//
+
+  Value add(Value x, int64_t y) {
+    return y == 0 ? x : arith::AddIOp::create(b, x, e.index(y)).getResult();
+  }
+
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+
+  /// Position of the rows of vector `v`, as `vector<index>`.
+  Value rowIndices(int64_t v) {
+    Value first = add(add(op.getI(), group), v * lanes);
+    return arith::AddIOp::create(
+        b, e.broadcast(first),
+        vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+  }
+
+  /// i1 lanes: which rows of vector `v` see key `j` of the block.
+  Value visible(Value j, int64_t v) {
+    return vectorizeProgram(
+        e, op.getMask(),
+        {op.getB(), op.getH(), rowIndices(v), add(op.getJ(), j)});
+  }
+
+  /// Scores of keys [j, j + rows), one vector list a key, hidden ones -inf.
+  /// `start[v]` is what the accumulators of vector `v` start from. With a score
+  /// program, `start` is subtracted after it instead.
+  SmallVector<Vectors> scores(Value j, int64_t rows, ValueRange start) {
+    bool program = !op.getScore().empty();
+    Vectors init;
+    Value none = e.splat(0.0f);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(program || start.empty() ? none : start[v]);
+    Vectors flat = emitOuterProduct(
+        e, zero, e.index(headDim), rows, vectors, init,
+        [&](Value d, int64_t r) {
+          return e.broadcast(toF32(memref::LoadOp::create(
+              b, op.getKey(), ValueRange{add(j, r), d})));
+        },
+        [&](Value d, int64_t v) {
+          return e.load(queryT, {d, add(group, v * lanes)});
+        });
+    SmallVector<Vectors> result(rows);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value s = flat[r * vectors + v];
+        Value key = add(j, r);
+        if (program) {
+          s = vectorizeProgram(
+              e, op.getScore(),
+              {s, op.getB(), op.getH(), rowIndices(v), add(op.getJ(), key)});
+          if (!start.empty())
+            s = arith::AddFOp::create(b, s, start[v]);
+        }
+        if (!op.getMask().empty())
+          s = arith::SelectOp::create(b, visible(key, v), s,
+                                      e.splat(-INFINITY));
+        result[r].push_back(s);
+      }
+    return result;
+  }
+
+  Value toF32(Value scalar) {
+    if (scalar.getType().isF32())
+      return scalar;
+    return arith::ExtFOp::create(b, b.getF32Type(), scalar);
+  }
+
+  /// exp of a score minus its maximum, in the unit of the op.
+  Value exponential(Value difference) {
+    if (!op.getLog2())
+      difference = arith::MulFOp::create(b, difference, e.splat(kLog2E));
+    return e.exp2(difference);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // One group of query rows
+  //===--------------------------------------------------------------------===//
+
+  Value stateIndex(int64_t v) { return add(group, v * lanes); }
+
+  Vectors loadState(Value memref) {
+    Vectors state;
+    for (int64_t v = 0; v < vectors; ++v)
+      state.push_back(e.load(memref, stateIndex(v)));
+    return state;
+  }
+
+  void storeState(ValueRange state, Value memref) {
+    for (int64_t v = 0; v < vectors; ++v)
+      e.store(state[v], memref, stateIndex(v));
+  }
+
+  void storeWeight(Value weight, Value j, int64_t v) {
+    e.store(weight, weights, {j, e.index(v * lanes)});
+  }
+
+  Value loadWeight(Value j, int64_t v) {
+    return e.load(weights, {j, e.index(v * lanes)});
+  }
+
+  void emitGroup(Value groupOffset) {
+    group = groupOffset;
+    Vectors max = loadState(op.getMax());
+    Vectors fresh;
+    for (Value m : max)
+      fresh.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
+                                            e.splat(-INFINITY)));
+    // The steady state first; it reports whether its weights stand.
+    auto lazy = scf::IfOp::create(b, TypeRange(b.getI1Type()), e.anyLane(fresh),
+                                  /*withElse=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(lazy.thenBlock());
+      scf::YieldOp::create(
+          b, ValueRange(arith::ConstantOp::create(b, b.getBoolAttr(false))));
+      b.setInsertionPointToStart(lazy.elseBlock());
+      Value stands = emitLazyBlock(max);
+      scf::YieldOp::create(b, ValueRange(stands));
+    }
+    Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    Value again = arith::XOrIOp::create(b, lazy.getResult(0), truth);
+    auto exact = scf::IfOp::create(b, again, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exact.thenBlock());
+      emitExactBlock(max);
+    }
+    emitWeightedSum();
+  }
+
+  /// Weights and block sums with the maximum as it is; returns whether every
+  /// sum is at most 2^10, in which case the running sum is updated.
+  Value emitLazyBlock(ValueRange max) {
+    Vectors start, sums;
+    for (Value m : max) {
+      start.push_back(arith::NegFOp::create(b, m));
+      sums.push_back(e.splat(0.0f));
+    }
+    sums = emitGroupedLoop(
+        b, keyCount, keyRows, sums,
+        [&](Value j, ValueRange carried, int64_t rows) -> Vectors {
+          Vectors next(carried);
+          SmallVector<Vectors> block = scores(j, rows, start);
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value weight = exponential(block[r][v]);
+              storeWeight(weight, add(j, r), v);
+              next[v] = arith::AddFOp::create(b, next[v], weight);
+            }
+          return next;
+        });
+    Vectors beyond;
+    for (Value sum : sums)
+      beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
+                                             e.splat(kLazyMaximumBound)));
+    Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    Value stands = arith::XOrIOp::create(b, e.anyLane(beyond), truth);
+    auto keep = scf::IfOp::create(b, stands, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(keep.thenBlock());
+    Vectors total = loadState(op.getSum());
+    for (int64_t v = 0; v < vectors; ++v)
+      total[v] = arith::AddFOp::create(b, total[v], sums[v]);
+    storeState(total, op.getSum());
+    return stands;
+  }
+
+  /// The block with its true maximum: scores first, then the new maximum,
+  /// weights, and the state rescaled to it.
+  void emitExactBlock(ValueRange max) {
+    Vectors newMax = emitGroupedLoop(
+        b, keyCount, keyRows, max,
+        [&](Value j, ValueRange carried, int64_t rows) -> Vectors {
+          Vectors next(carried);
+          SmallVector<Vectors> block = scores(j, rows, {});
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t v = 0; v < vectors; ++v) {
+              storeWeight(block[r][v], add(j, r), v);
+              next[v] = e.orderedMax(next[v], block[r][v]);
+            }
+          return next;
+        });
+    // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
+    // weights at 0 rather than NaN.
+    Vectors base, factor, sums;
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                           newMax[v], e.splat(-INFINITY));
+      base.push_back(
+          arith::SelectOp::create(b, unseen, e.splat(0.0f), newMax[v]));
+      factor.push_back(
+          exponential(arith::SubFOp::create(b, max[v], base.back())));
+      sums.push_back(e.splat(0.0f));
+    }
+    sums = emitLoop(b, zero, keyCount, 1, sums,
+                    [&](Value j, ValueRange carried) -> Vectors {
+                      Vectors next(carried);
+                      for (int64_t v = 0; v < vectors; ++v) {
+                        Value weight = exponential(arith::SubFOp::create(
+                            b, loadWeight(j, v), base[v]));
+                        storeWeight(weight, j, v);
+                        next[v] = arith::AddFOp::create(b, next[v], weight);
+                      }
+                      return next;
+                    });
+    Vectors total = loadState(op.getSum());
+    for (int64_t v = 0; v < vectors; ++v)
+      total[v] = e.fma(total[v], factor[v], sums[v]);
+    storeState(total, op.getSum());
+    storeState(newMax, op.getMax());
+    emitLoop(b, zero, e.index(valueDim), 1, {},
+             [&](Value d, ValueRange) -> Vectors {
+               for (int64_t v = 0; v < vectors; ++v) {
+                 Value old = e.load(accT, {d, stateIndex(v)});
+                 e.store(arith::MulFOp::create(b, old, factor[v]), accT,
+                         {d, stateIndex(v)});
+               }
+               return {};
+             });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Weighted sum
+  //===--------------------------------------------------------------------===//
+
+  void emitWeightedSum() {
+    if (op.getMask().empty())
+      return emitWeightedSumOf(/*select=*/false);
+    // A key hidden from one row of the tile is multiplied by 0 there, which is
+    // not 0 for NaN or infinite values: the rare block that holds one selects
+    // pair by pair.
+    auto guarded = scf::IfOp::create(b, emitHasNonFiniteValue(),
+                                     /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(guarded.thenBlock());
+    emitWeightedSumOf(/*select=*/true);
+    b.setInsertionPointToStart(guarded.elseBlock());
+    emitWeightedSumOf(/*select=*/false);
+  }
+
+  void emitWeightedSumOf(bool select) {
+    int64_t rows = std::min(keyRows, valueDim);
+    int64_t whole = valueDim / rows * rows;
+    emitLoop(b, zero, e.index(whole), rows, {},
+             [&](Value d, ValueRange) -> Vectors {
+               emitValueRows(d, rows, select);
+               return {};
+             });
+    if (whole < valueDim)
+      emitValueRows(e.index(whole), valueDim - whole, select);
+  }
+
+  /// acc[d + r, rows] += weights[j, rows] * value[j, d + r] over the block.
+  void emitValueRows(Value d, int64_t rows, bool select) {
+    Vectors init;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(e.load(accT, {add(d, r), stateIndex(v)}));
+    auto value = [&](Value j, int64_t r) {
+      return e.broadcast(toF32(
+          memref::LoadOp::create(b, op.getValue(), ValueRange{j, add(d, r)})));
+    };
+    Vectors sums;
+    if (!select) {
+      sums = emitOuterProduct(
+          e, zero, keyCount, rows, vectors, init, value,
+          [&](Value j, int64_t v) { return loadWeight(j, v); });
+    } else {
+      sums = emitLoop(
+          b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
+            Vectors next(acc);
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value seen = visible(j, v);
+              for (int64_t r = 0; r < rows; ++r) {
+                Value &sum = next[r * vectors + v];
+                sum = arith::SelectOp::create(
+                    b, seen, e.fma(value(j, r), loadWeight(j, v), sum), sum);
+              }
+            }
+            return next;
+          });
+    }
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(sums[r * vectors + v], accT, {add(d, r), stateIndex(v)});
+  }
+
+  /// i1: whether the value block holds a NaN or an infinity. 0 times such a
+  /// value is NaN, and NaN stays in a sum.
+  Value emitHasNonFiniteValue() {
+    Type element = cast<MemRefType>(op.getValue().getType()).getElementType();
+    if (valueDim < lanes || !element.isF32())
+      return emitHasNonFiniteScalar();
+    Vectors sum = emitLoop(b, zero, keyCount, 1, ValueRange(e.splat(0.0f)),
+                           [&](Value j, ValueRange carried) -> Vectors {
+                             Value next = carried[0];
+                             for (int64_t d = 0; d < valueDim; d += lanes) {
+                               // The last vector overlaps the one before it.
+                               Value column =
+                                   e.index(std::min(d, valueDim - lanes));
+                               next = e.fma(e.load(op.getValue(), {j, column}),
+                                            e.splat(0.0f), next);
+                             }
+                             return {next};
+                           });
+    return e.anyLane(ValueRange(
+        arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
+  }
+
+  Value emitHasNonFiniteScalar() {
+    Value none = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f));
+    Value sum =
+        emitLoop(b, zero, keyCount, 1, ValueRange(none),
+                 [&](Value j, ValueRange outer) -> Vectors {
+                   return emitLoop(
+                       b, zero, e.index(valueDim), 1, outer,
+                       [&](Value d, ValueRange inner) -> Vectors {
+                         Value x = toF32(memref::LoadOp::create(
+                             b, op.getValue(), ValueRange{j, d}));
+                         Value product = arith::MulFOp::create(b, x, none);
+                         return {arith::AddFOp::create(b, inner[0], product)};
+                       });
+                 })[0];
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum, sum);
+  }
+
+  ImplicitLocOpBuilder &b;
+  OnlineAttentionOp op;
+  VectorEmitter e;
+  Value weights;
+  int64_t lanes, keyRows, vectors, width, queryRows, headDim, valueDim;
+  /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
+  Value queryT, accT;
+  Value keyCount, zero, group;
+};
+
+} // namespace
+
+LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target, Value weights) {
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  if (failed(OnlineAttentionLowering(b, op, target, weights).run()))
+    return failure();
+  rewriter.eraseOp(op);
+  return success();
+}

@@ -1,0 +1,129 @@
+//===- LowerTiles.cpp - Tile ops to micro-kernels
+//--------------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLowering.h"
+#include "VectorEmitter.h"
+#include "attn/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Approximation.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERTILESPASS
+#include "attn/Codegen/CPU/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// Fills a scratch tile, whose innermost extent is whole vectors, by vectors.
+LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
+                        TargetAttr target) {
+  auto type = cast<MemRefType>(op.getOutputs()[0].getType());
+  int64_t lanes = target.getLanes();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      !type.getElementType().isF32() || type.getRank() > 2 ||
+      type.getShape().back() % lanes)
+    return failure();
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  VectorEmitter e(b, target.getIsa(), lanes);
+  Value vector = e.broadcast(op.getInputs()[0]);
+  SmallVector<Value> indices;
+  std::function<void(int64_t)> fillFrom = [&](int64_t dim) {
+    bool innermost = dim + 1 == type.getRank();
+    emitLoop(b, e.index(0), e.index(type.getDimSize(dim)),
+             innermost ? lanes : 1, {},
+             [&](Value i, ValueRange) -> SmallVector<Value> {
+               indices.push_back(i);
+               if (innermost)
+                 e.store(vector, op.getOutputs()[0], indices);
+               else
+                 fillFrom(dim + 1);
+               indices.pop_back();
+               return {};
+             });
+  };
+  fillFrom(0);
+  rewriter.eraseOp(op);
+  return success();
+}
+
+class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    auto module = func->getParentOfType<ModuleOp>();
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
+    if (!target) {
+      module.emitError() << "attn-cpu-lower-tiles needs the module attribute '"
+                         << kTargetAttrName << "'";
+      return signalPassFailure();
+    }
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> ops;
+    func.walk([&](Operation *op) {
+      if (isa<PackOp, OnlineAttentionOp, MergePartialsOp, linalg::FillOp>(op) ||
+          (isa<linalg::MatmulOp>(op) && op->hasAttr(kScheduleAttrName)))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops)
+      if (failed(lower(rewriter, op, target)))
+        return signalPassFailure();
+
+    // Math functions of score programs, as polynomials: a vector call would
+    // become one library call a lane.
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns);
+    walkAndApplyPatterns(func, std::move(patterns));
+  }
+
+  LogicalResult lower(IRRewriter &rewriter, Operation *op, TargetAttr target) {
+    if (auto pack = dyn_cast<PackOp>(op))
+      return lowerPack(rewriter, pack, target);
+    if (auto merge = dyn_cast<MergePartialsOp>(op))
+      return lowerMergePartials(rewriter, merge, target);
+    if (auto product = dyn_cast<linalg::MatmulOp>(op))
+      return lowerMatrixTile(rewriter, product, target);
+    if (auto block = dyn_cast<OnlineAttentionOp>(op)) {
+      if (!block.getSchedule())
+        return block.emitOpError("has no schedule to be lowered by");
+      return lowerOnlineAttention(rewriter, block, target,
+                                  getWeights(rewriter, block));
+    }
+    // A fill that is no scratch tile stays for the loops of linalg.
+    (void)lowerFill(rewriter, cast<linalg::FillOp>(op), target);
+    return success();
+  }
+
+  /// The scratch of attention weights, one a task, shared by all its blocks.
+  Value getWeights(IRRewriter &rewriter, OnlineAttentionOp op) {
+    ScheduleAttr schedule = *op.getSchedule();
+    auto type =
+        MemRefType::get({schedule.getTile()[1],
+                         schedule.getRegisters()[1] * schedule.getLanes()},
+                        rewriter.getF32Type());
+    Block *task;
+    if (auto forall = op->getParentOfType<scf::ForallOp>())
+      task = forall.getBody();
+    else
+      task = &op->getParentOfType<func::FuncOp>().front();
+    Value &weights = scratch[{task, type}];
+    if (!weights) {
+      rewriter.setInsertionPointToStart(task);
+      weights = memref::AllocOp::create(rewriter, op.getLoc(), type);
+    }
+    return weights;
+  }
+
+  llvm::DenseMap<std::pair<Block *, Type>, Value> scratch;
+};
+
+} // namespace

@@ -1,0 +1,149 @@
+//===- OutlineTasks.cpp - scf.forall to task functions
+//---------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Codegen/CPU/Passes.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace attn {
+#define GEN_PASS_DEF_OUTLINETASKSPASS
+#include "attn/Codegen/CPU/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+
+namespace {
+
+/// Alignment of scratch slices: a cache line.
+constexpr int64_t kScratchAlignment = 64;
+
+class OutlineTasksPass
+    : public attn::impl::OutlineTasksPassBase<OutlineTasksPass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForallOp> loops;
+    getOperation().walk<WalkOrder::PreOrder>([&](scf::ForallOp loop) {
+      loops.push_back(loop);
+      return WalkResult::skip();
+    });
+    llvm::StringMap<unsigned> counts;
+    for (scf::ForallOp loop : loops) {
+      auto func = loop->getParentOfType<func::FuncOp>();
+      if (!loop.getOutputs().empty() || !loop.isNormalized()) {
+        loop.emitOpError("must be on buffers, from 0 in steps of 1, to become "
+                         "a task function");
+        return signalPassFailure();
+      }
+      outline(func, loop, counts[func.getName()]++);
+    }
+  }
+
+  void outline(func::FuncOp func, scf::ForallOp loop, unsigned number) {
+    ImplicitLocOpBuilder b(loop.getLoc(), &getContext());
+    Type index = b.getIndexType();
+    auto scratchType = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
+
+    // Constants are made again in the task; everything else is passed.
+    llvm::SetVector<Value> used, captures;
+    getUsedValuesDefinedAbove(loop.getRegion(), used);
+    b.setInsertionPoint(loop);
+    SmallVector<Value> bounds = getValueOrCreateConstantIndexOp(
+        b, b.getLoc(), loop.getMixedUpperBound());
+    used.insert(bounds.begin(), bounds.end());
+    SmallVector<Operation *> constants;
+    for (Value value : used) {
+      if (matchPattern(value, m_Constant()))
+        constants.push_back(value.getDefiningOp());
+      else
+        captures.insert(value);
+    }
+
+    SmallVector<Type> taskTypes{index, scratchType}, callTypes{index};
+    for (Value capture : captures) {
+      taskTypes.push_back(capture.getType());
+      callTypes.push_back(capture.getType());
+    }
+    std::string suffix = "_" + std::to_string(number);
+    b.setInsertionPoint(func);
+    auto task =
+        func::FuncOp::create(b, (func.getName() + "_task" + suffix).str(),
+                             b.getFunctionType(taskTypes, {}));
+    task.setPrivate();
+    auto parallel =
+        func::FuncOp::create(b, (func.getName() + "_parallel" + suffix).str(),
+                             b.getFunctionType(callTypes, {}));
+    parallel.setPrivate();
+
+    // The body of the task.
+    Block *entry = task.addEntryBlock();
+    b.setInsertionPointToStart(entry);
+    IRMapping mapping;
+    for (Operation *constant : constants)
+      b.clone(*constant, mapping);
+    for (auto [capture, argument] :
+         llvm::zip(captures, entry->getArguments().drop_front(2)))
+      mapping.map(capture, argument);
+    // The last loop variable runs fastest.
+    Value rest = entry->getArgument(0);
+    for (int64_t d = loop.getRank() - 1; d >= 0; --d) {
+      Value bound = mapping.lookup(bounds[d]);
+      Value variable =
+          d == 0 ? rest : arith::RemUIOp::create(b, rest, bound).getResult();
+      if (d > 0)
+        rest = arith::DivUIOp::create(b, rest, bound);
+      mapping.map(loop.getInductionVar(d), variable);
+    }
+    for (Operation &op : loop.getBody()->without_terminator())
+      b.clone(op, mapping);
+    func::ReturnOp::create(b);
+    int64_t scratchBytes = useScratch(task, entry->getArgument(1));
+
+    parallel->setAttr("attn.task", FlatSymbolRefAttr::get(task));
+    parallel->setAttr("attn.scratch_bytes", b.getI64IntegerAttr(scratchBytes));
+
+    b.setInsertionPoint(loop);
+    Value tasks = bounds.front();
+    for (Value bound : llvm::drop_begin(bounds))
+      tasks = arith::MulIOp::create(b, tasks, bound);
+    SmallVector<Value> operands{tasks};
+    llvm::append_range(operands, captures);
+    func::CallOp::create(b, parallel, operands);
+    loop.erase();
+  }
+
+  /// Replaces static allocations in the task by slices of its scratch; returns
+  /// the bytes they take.
+  int64_t useScratch(func::FuncOp task, Value scratch) {
+    int64_t bytes = 0;
+    SmallVector<memref::AllocOp> allocations;
+    task.walk([&](memref::AllocOp op) {
+      if (op.getType().hasStaticShape() &&
+          op.getType().getLayout().isIdentity())
+        allocations.push_back(op);
+    });
+    for (memref::AllocOp op : allocations) {
+      ImplicitLocOpBuilder b(op.getLoc(), op);
+      Value offset = arith::ConstantIndexOp::create(b, bytes);
+      Value view = memref::ViewOp::create(b, op.getType(), scratch, offset,
+                                          ValueRange());
+      int64_t size = op.getType().getNumElements() *
+                     llvm::divideCeil(op.getType().getElementTypeBitWidth(), 8);
+      bytes += llvm::alignTo(size, kScratchAlignment);
+      for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+        if (isa<memref::DeallocOp>(user))
+          user->erase();
+      op.replaceAllUsesWith(view);
+      op.erase();
+    }
+    return bytes;
+  }
+};
+
+} // namespace

@@ -1,0 +1,131 @@
+//===- ProgramVectorizer.cpp - Score and mask programs on lanes -----------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramVectorizer.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace attn;
+
+bool attn::isVectorizableProgram(Region &region, Operation **culprit) {
+  for (Operation &op : region.front()) {
+    if (isa<YieldOp, memref::LoadOp, memref::DimOp>(op))
+      continue;
+    if (op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+        (op.hasTrait<OpTrait::ConstantLike>() ||
+         OpTrait::hasElementwiseMappableTraits(&op)))
+      continue;
+    *culprit = &op;
+    return false;
+  }
+  return true;
+}
+
+namespace {
+
+class ProgramVectorizer {
+public:
+  explicit ProgramVectorizer(VectorEmitter &emitter)
+      : emitter(emitter), b(emitter.builder()) {}
+
+  Value run(Region &region, ValueRange arguments) {
+    mapping.map(region.getArguments(), arguments);
+    for (Operation &op : region.front().without_terminator())
+      evaluate(op);
+    auto yield = cast<YieldOp>(region.front().getTerminator());
+    return onLanes(lookup(yield.getValues().front()));
+  }
+
+private:
+  Value lookup(Value value) { return mapping.lookupOrDefault(value); }
+
+  static bool isOnLanes(Value value) {
+    return isa<VectorType>(value.getType());
+  }
+
+  Value onLanes(Value value) {
+    return isOnLanes(value) ? value : emitter.broadcast(value);
+  }
+
+  void evaluate(Operation &op) {
+    if (auto load = dyn_cast<memref::LoadOp>(op)) {
+      mapping.map(load.getResult(), evaluateLoad(load));
+      return;
+    }
+    bool uniform = llvm::none_of(op.getOperands(), [&](Value operand) {
+      return isOnLanes(lookup(operand));
+    });
+    if (uniform) {
+      b.clone(op, mapping);
+      return;
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(onLanes(lookup(operand)));
+    Type type = emitter.vectorType(op.getResult(0).getType());
+    OperationState state(b.getLoc(), op.getName());
+    state.addOperands(operands);
+    state.addTypes(type);
+    state.addAttributes(llvm::to_vector(op.getDiscardableAttrs()));
+    state.propertiesAttr = op.getPropertiesAsAttribute();
+    mapping.map(op.getResult(0), b.create(state)->getResult(0));
+  }
+
+  /// `index` clamped to [0, extent), as a scalar or on lanes.
+  Value clamp(Value index, Value memref, int64_t dim) {
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    Value one = arith::ConstantIndexOp::create(b, 1);
+    Value extent = memref::DimOp::create(b, memref, dim);
+    Value last = arith::SubIOp::create(b, extent, one);
+    if (isOnLanes(index)) {
+      zero = emitter.broadcast(zero);
+      last = emitter.broadcast(last);
+    }
+    // First from above: an empty extent then reads element 0, never -1.
+    Value below = arith::MinSIOp::create(b, index, last);
+    return arith::MaxSIOp::create(b, below, zero);
+  }
+
+  Value evaluateLoad(memref::LoadOp load) {
+    Value memref = lookup(load.getMemRef());
+    SmallVector<Value> indices;
+    for (auto [dim, index] : llvm::enumerate(load.getIndices()))
+      indices.push_back(clamp(lookup(index), memref, dim));
+    if (llvm::none_of(indices, isOnLanes))
+      return memref::LoadOp::create(b, memref, indices);
+    // One scalar load a lane.
+    Type element = load.getType();
+    Value result = arith::ConstantOp::create(
+        b, b.getZeroAttr(emitter.vectorType(element)));
+    for (int64_t lane = 0; lane < emitter.getLanes(); ++lane) {
+      SmallVector<Value> scalars;
+      for (Value index : indices)
+        scalars.push_back(isOnLanes(index)
+                              ? vector::ExtractOp::create(b, index, lane)
+                              : index);
+      Value value = memref::LoadOp::create(b, memref, scalars);
+      result = vector::InsertOp::create(b, value, result, lane);
+    }
+    return result;
+  }
+
+  VectorEmitter &emitter;
+  ImplicitLocOpBuilder &b;
+  IRMapping mapping;
+};
+
+} // namespace
+
+Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
+                             ValueRange arguments) {
+  return ProgramVectorizer(emitter).run(region, arguments);
+}

@@ -1,0 +1,36 @@
+//===- ProgramVectorizer.h - Score and mask programs on lanes --*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Inlines a score or mask region for one vector of query rows and one key. A
+// value that is the same in every lane stays a scalar; the rest becomes
+// vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CODEGEN_CPU_PROGRAMVECTORIZER_H
+#define ATTN_LIB_CODEGEN_CPU_PROGRAMVECTORIZER_H
+
+#include "VectorEmitter.h"
+#include "mlir/IR/Region.h"
+
+namespace attn {
+
+/// Whether every op of `region` can be evaluated on lanes. If not, `*culprit`
+/// is the op that cannot.
+bool isVectorizableProgram(mlir::Region &region, mlir::Operation **culprit);
+
+/// Evaluates `region` on `arguments` and returns the yielded value, as a
+/// vector. Each argument is either the scalar that the region expects (the same
+/// in every lane) or a vector of it. Gather indices are clamped to the extents
+/// of the operand, since padded and hidden lanes are evaluated too.
+mlir::Value vectorizeProgram(VectorEmitter &emitter, mlir::Region &region,
+                             mlir::ValueRange arguments);
+
+} // namespace attn
+
+#endif // ATTN_LIB_CODEGEN_CPU_PROGRAMVECTORIZER_H

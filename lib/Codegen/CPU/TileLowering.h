@@ -1,0 +1,42 @@
+//===- TileLowering.h - Tile ops to micro-kernels ---------------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
+#define ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
+
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace attn {
+
+/// Replaces a tile op by vector code for `target`. Each fails with an error on
+/// the op when an operand has a layout that its kernel does not read.
+mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
+                              TargetAttr target);
+mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
+                                       MergePartialsOp op, TargetAttr target);
+/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch.
+mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target,
+                                         mlir::Value weights);
+
+/// A `linalg.matmul` of `A [rows, K]` and a packed panel, into a tile of C.
+mlir::LogicalResult lowerMatrixTile(mlir::RewriterBase &rewriter,
+                                    mlir::linalg::MatmulOp op,
+                                    TargetAttr target);
+
+/// A view of a rank-2 memref `[M, D]` whose rows are contiguous across M
+/// (layout `strided<[1, M]>`) as the `[D, M]` memref that vector loads can
+/// read; null if the layout is another.
+mlir::Value getRowsInnermost(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
+
+} // namespace attn
+
+#endif // ATTN_LIB_CODEGEN_CPU_TILELOWERING_H

@@ -1,0 +1,186 @@
+//===- VectorEmitter.cpp - Target vectors in arith and vector ops ---------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VectorEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace attn;
+
+VectorType VectorEmitter::vectorType() const {
+  return vectorType(b.getF32Type());
+}
+
+VectorType VectorEmitter::vectorType(Type element) const {
+  return VectorType::get({lanes}, element);
+}
+
+Value VectorEmitter::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value VectorEmitter::splat(float value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(vectorType(), llvm::ArrayRef<float>(value)));
+}
+
+Value VectorEmitter::broadcast(Value scalar) {
+  return vector::BroadcastOp::create(b, vectorType(scalar.getType()), scalar);
+}
+
+Value VectorEmitter::fma(Value x, Value y, Value z) {
+  // Without the instruction, a fused multiply-add would be a library call.
+  if (isa == ISA::Portable)
+    return arith::AddFOp::create(b, arith::MulFOp::create(b, x, y), z);
+  return vector::FMAOp::create(b, x, y, z);
+}
+
+Value VectorEmitter::orderedMax(Value current, Value candidate) {
+  Value larger =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, candidate, current);
+  return arith::SelectOp::create(b, larger, candidate, current);
+}
+
+/// Minimax polynomial of 2^f on [0, 1), degree 5: 1.5e-7 relative.
+static constexpr float kExp2Coefficients[] = {
+    .99999994f, .69315308f, .24015361f, .05582632f, .00898934f, .00187758f};
+
+Value VectorEmitter::exp2(Value t) {
+  auto polynomial = [&](Value f) {
+    Value p = splat(kExp2Coefficients[5]);
+    for (int i = 4; i >= 0; --i)
+      p = fma(p, f, splat(kExp2Coefficients[i]));
+    return p;
+  };
+
+  if (isa == ISA::AVX512) {
+    // vreduceps gives t - floor(t), vscalefps p * 2^floor(t): exact at both
+    // infinities and for denormal results.
+    auto intrinsic = [&](llvm::StringRef name, ValueRange operands) {
+      return LLVM::CallIntrinsicOp::create(b, t.getType(),
+                                           b.getStringAttr(name), operands)
+          .getResult(0);
+    };
+    Value imm = arith::ConstantOp::create(b, b.getI32IntegerAttr(9));
+    Value mask = arith::ConstantOp::create(b, b.getI16IntegerAttr(-1));
+    Value rounding = arith::ConstantOp::create(b, b.getI32IntegerAttr(4));
+    Value f = intrinsic("llvm.x86.avx512.mask.reduce.ps.512",
+                        {t, imm, t, mask, rounding});
+    Value p = polynomial(f);
+    return intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
+                     {p, t, p, mask, rounding});
+  }
+
+  // Clamp so that the exponent field cannot overflow; both selects keep a NaN.
+  auto select = [&](arith::CmpFPredicate predicate, float bound, Value value) {
+    Value beyond = arith::CmpFOp::create(b, predicate, splat(bound), value);
+    return arith::SelectOp::create(b, beyond, splat(bound), value).getResult();
+  };
+  Value low = splat(-126.0f);
+  Value x = select(arith::CmpFPredicate::OGT, -126.0f, t);
+  x = select(arith::CmpFPredicate::OLT, 127.0f, x);
+  // Adding 1.5 * 2^23 rounds to an integer that stands in the low mantissa
+  // bits; subtracting one half first makes it the floor.
+  Value magic = splat(12582912.0f);
+  Value shifted =
+      arith::AddFOp::create(b, arith::SubFOp::create(b, x, splat(0.5f)), magic);
+  Value floor = arith::SubFOp::create(b, shifted, magic);
+  Value p = polynomial(arith::SubFOp::create(b, x, floor));
+  VectorType bits = vectorType(b.getI32Type());
+  Value exponent = arith::ShLIOp::create(
+      b, arith::BitcastOp::create(b, bits, shifted),
+      arith::ConstantOp::create(
+          b, DenseElementsAttr::get(bits, llvm::ArrayRef<int32_t>(23))));
+  Value result = arith::BitcastOp::create(
+      b, vectorType(),
+      arith::AddIOp::create(b, arith::BitcastOp::create(b, bits, p), exponent));
+  // A far-away key weighs 0, not 2^-126.
+  Value vanishes = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, t, low);
+  return arith::SelectOp::create(b, vanishes, splat(0.0f), result);
+}
+
+Value VectorEmitter::anyLane(ValueRange masks) {
+  Value any = masks.front();
+  for (Value mask : masks.drop_front())
+    any = arith::OrIOp::create(b, any, mask);
+  Value bits = vector::BitCastOp::create(
+      b, VectorType::get({1}, b.getIntegerType(lanes)), any);
+  Value word = vector::ExtractOp::create(b, bits, llvm::ArrayRef<int64_t>{0});
+  Value zero = arith::ConstantOp::create(
+      b, b.getIntegerAttr(b.getIntegerType(lanes), 0));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, word, zero);
+}
+
+Value VectorEmitter::load(Value memref, ValueRange indices) {
+  return vector::LoadOp::create(b, vectorType(), memref, indices);
+}
+
+void VectorEmitter::store(Value vector, Value memref, ValueRange indices) {
+  vector::StoreOp::create(b, vector, memref, indices);
+}
+
+SmallVector<Value> attn::emitLoop(
+    ImplicitLocOpBuilder &b, Value lower, Value upper, int64_t step,
+    ValueRange init,
+    function_ref<SmallVector<Value>(Value i, ValueRange carried)> body) {
+  Value stride = arith::ConstantIndexOp::create(b, step);
+  auto loop = scf::ForOp::create(b, lower, upper, stride, init);
+  OpBuilder::InsertionGuard guard(b);
+  // Without carried values the builder has already made the terminator.
+  if (init.empty())
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+  else
+    b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!init.empty())
+    scf::YieldOp::create(b, next);
+  return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> attn::emitGroupedLoop(
+    ImplicitLocOpBuilder &b, Value count, int64_t size, ValueRange init,
+    function_ref<SmallVector<Value>(Value i, ValueRange carried, int64_t size)>
+        body) {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value group = arith::ConstantIndexOp::create(b, size);
+  Value rest = arith::RemUIOp::create(b, count, group);
+  Value whole = arith::SubIOp::create(b, count, rest);
+  SmallVector<Value> carried =
+      emitLoop(b, zero, whole, size, init, [&](Value i, ValueRange values) {
+        return body(i, values, size);
+      });
+  if (size == 1)
+    return carried;
+  return emitLoop(b, whole, count, 1, carried, [&](Value i, ValueRange values) {
+    return body(i, values, 1);
+  });
+}
+
+SmallVector<Value>
+attn::emitOuterProduct(VectorEmitter &emitter, Value lower, Value upper,
+                       int64_t rows, int64_t vectors, ValueRange init,
+                       function_ref<Value(Value k, int64_t row)> scalar,
+                       function_ref<Value(Value k, int64_t vector)> vector) {
+  assert(static_cast<int64_t>(init.size()) == rows * vectors);
+  return emitLoop(
+      emitter.builder(), lower, upper, 1, init, [&](Value k, ValueRange acc) {
+        SmallVector<Value> vs, next;
+        for (int64_t v = 0; v < vectors; ++v)
+          vs.push_back(vector(k, v));
+        for (int64_t r = 0; r < rows; ++r) {
+          Value s = scalar(k, r);
+          for (int64_t v = 0; v < vectors; ++v)
+            next.push_back(emitter.fma(s, vs[v], acc[r * vectors + v]));
+        }
+        return next;
+      });
+}

@@ -1,0 +1,92 @@
+//===- VectorEmitter.h - Target vectors in arith and vector ops -*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The few vector operations that micro-kernels are made of, in the form that
+// LLVM keeps fast on each instruction set: fused multiply-add, base-2
+// exponential, ordered maximum, lane tests. Vectors are one-dimensional and one
+// register wide.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CODEGEN_CPU_VECTOREMITTER_H
+#define ATTN_LIB_CODEGEN_CPU_VECTOREMITTER_H
+
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace attn {
+
+/// Emits f32 vector code for one instruction set at the builder's insertion
+/// point. All values are `vector<lanes x f32>` unless said otherwise.
+class VectorEmitter {
+public:
+  VectorEmitter(mlir::ImplicitLocOpBuilder &builder, ISA isa, int64_t lanes)
+      : b(builder), isa(isa), lanes(lanes) {}
+
+  mlir::ImplicitLocOpBuilder &builder() { return b; }
+  int64_t getLanes() const { return lanes; }
+  mlir::VectorType vectorType() const;
+  mlir::VectorType vectorType(mlir::Type element) const;
+
+  mlir::Value index(int64_t value);
+  /// `value` in every lane.
+  mlir::Value splat(float value);
+  mlir::Value broadcast(mlir::Value scalar);
+
+  /// `x * y + z`, fused where the hardware can.
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
+  /// The larger lane; a NaN in `candidate` leaves `current`. One instruction,
+  /// unlike `arith.maximumf`.
+  mlir::Value orderedMax(mlir::Value current, mlir::Value candidate);
+  /// 2^t to 2.3 ulp: NaN for NaN, 0 for t below -126 and for -inf, and
+  /// something above 2^126 or infinite for t above 127.
+  mlir::Value exp2(mlir::Value t);
+  /// i1: whether any lane of any of `masks` (vectors of i1) is set.
+  mlir::Value anyLane(mlir::ValueRange masks);
+
+  /// `memref[..., column]` of f32 as a vector, and back.
+  mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
+  void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  ISA isa;
+  int64_t lanes;
+};
+
+/// Emits `for (k = lower; k < upper; ++k) acc[r][v] += scalar(k, r) * vector(k,
+/// v)` with all accumulators in registers, and returns them row by row. `init`
+/// holds `rows * vectors` start values. `scalar` returns the broadcast vector.
+llvm::SmallVector<mlir::Value> emitOuterProduct(
+    VectorEmitter &emitter, mlir::Value lower, mlir::Value upper, int64_t rows,
+    int64_t vectors, mlir::ValueRange init,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t row)> scalar,
+    llvm::function_ref<mlir::Value(mlir::Value k, int64_t vector)> vector);
+
+/// Emits `for (i = lower; i < upper; i += step) body(i, carried)`; returns the
+/// carried values after the loop. The builder's insertion point is restored.
+llvm::SmallVector<mlir::Value> emitLoop(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value lower, mlir::Value upper,
+    int64_t step, mlir::ValueRange init,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i,
+                                                      mlir::ValueRange carried)>
+        body);
+
+/// Splits [0, count) into groups of `size` and a remainder of single steps:
+/// calls `body(i, carried, size)` for the groups and `body(i, carried, 1)` for
+/// the rest.
+llvm::SmallVector<mlir::Value>
+emitGroupedLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value count, int64_t size,
+                mlir::ValueRange init,
+                llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                    mlir::Value i, mlir::ValueRange carried, int64_t size)>
+                    body);
+
+} // namespace attn
+
+#endif // ATTN_LIB_CODEGEN_CPU_VECTOREMITTER_H

@@ -1,0 +1,415 @@
+//===- TileAttention.cpp - Heavy ops to parallel tasks of tile ops
+//---------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Works on buffers, so that each task's views and scratch are explicit. One
+// task of attention is one tile of query rows of one head: pack the queries,
+// walk the key blocks that the mask program leaves, merge. Scratch is a static
+// `memref.alloc` in the task, which code generation turns into a slice of the
+// thread's memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/TileVisibility.h"
+#include "attn/Codegen/Common/MatrixProduct.h"
+#include "attn/Codegen/Common/Passes.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace attn {
+#define GEN_PASS_DEF_TILEATTENTIONPASS
+#include "attn/Codegen/Common/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+constexpr double kLog2E = 1.44269504088896341;
+
+/// Scalar index arithmetic with folding.
+struct IndexBuilder {
+  ImplicitLocOpBuilder &b;
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
+  Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(x, y); }
+  Value mul(Value x, Value y) { return b.createOrFold<arith::MulIOp>(x, y); }
+  Value div(Value x, Value y) { return b.createOrFold<arith::DivUIOp>(x, y); }
+  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
+  Value ceilDiv(Value x, int64_t y) {
+    return div(add(x, constant(y - 1)), constant(y));
+  }
+  /// `x` rounded down to a multiple of `y`.
+  Value roundDown(Value x, int64_t y) {
+    return mul(div(x, constant(y)), constant(y));
+  }
+  Value less(Value x, Value y) {
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y);
+  }
+  Value select(Value condition, Value x, Value y) {
+    return b.createOrFold<arith::SelectOp>(condition, x, y);
+  }
+  Value dim(Value memref, int64_t d) {
+    return b.createOrFold<memref::DimOp>(memref, d);
+  }
+};
+
+/// The rank-2 view `memref[leading..., row : row + rows, :]`, or rank 1 when
+/// `memref` has no further dimension.
+Value viewRows(ImplicitLocOpBuilder &b, Value memref, ValueRange leading,
+               Value row, Value rows) {
+  auto type = cast<MemRefType>(memref.getType());
+  Attribute zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), one);
+  for (Value index : leading) {
+    offsets.push_back(index);
+    sizes.push_back(one);
+  }
+  offsets.push_back(getAsOpFoldResult(row));
+  sizes.push_back(getAsOpFoldResult(rows));
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  if (std::optional<int64_t> known = getConstantIntValue(rows))
+    shape[0] = *known;
+  for (int64_t d = leading.size() + 1; d < type.getRank(); ++d) {
+    offsets.push_back(zero);
+    sizes.push_back(
+        type.isDynamicDim(d)
+            ? OpFoldResult(memref::DimOp::create(b, memref, d).getResult())
+            : OpFoldResult(b.getIndexAttr(type.getDimSize(d))));
+    shape.push_back(type.getDimSize(d));
+  }
+  auto viewType = memref::SubViewOp::inferRankReducedResultType(
+      shape, type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), memref,
+                                   offsets, sizes, strides);
+}
+
+Value transpose(ImplicitLocOpBuilder &b, Value memref) {
+  return memref::TransposeOp::create(
+      b, memref,
+      AffineMapAttr::get(AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
+                                                      b.getContext())));
+}
+
+Value allocate(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape) {
+  return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()));
+}
+
+void fill(ImplicitLocOpBuilder &b, Value memref, float value) {
+  Value scalar = arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  linalg::FillOp::create(b, ValueRange(scalar), ValueRange(memref));
+}
+
+/// `memref<Mx...>` as `memref<1xMx...>`.
+Value addLeadingOne(ImplicitLocOpBuilder &b, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides, shape{1};
+  int64_t offset;
+  (void)type.getStridesAndOffset(strides, offset);
+  llvm::append_range(shape, type.getShape());
+  // The stride of the single partial is never used.
+  strides.insert(strides.begin(), 1);
+  auto result =
+      MemRefType::get(shape, type.getElementType(),
+                      StridedLayoutAttr::get(b.getContext(), offset, strides));
+  return memref::ReinterpretCastOp::create(b, result, memref, offset, shape,
+                                           strides);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+class AttentionTiling {
+public:
+  AttentionTiling(ImplicitLocOpBuilder &b, AttentionOp op)
+      : b(b), x{b}, op(op), schedule(*op.getSchedule()) {
+    tileRows = schedule.getTile()[0];
+    blockKeys = schedule.getTile()[1];
+    log2 = op.getScore().empty();
+  }
+
+  void run() {
+    Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
+    queryCount = x.dim(op.getQuery(), 2);
+    keyCount = x.dim(op.getKey(), 2);
+    Value groupSize = x.div(heads, x.dim(op.getKey(), 1));
+    Value tiles = x.ceilDiv(queryCount, tileRows);
+    auto tasks =
+        scf::ForallOp::create(b,
+                              ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
+                                                     getAsOpFoldResult(heads),
+                                                     getAsOpFoldResult(tiles)},
+                              ValueRange(), std::nullopt);
+    b.setInsertionPointToStart(tasks.getBody());
+    Value batch = tasks.getInductionVar(0), head = tasks.getInductionVar(1);
+    // Late rows of a causal mask see most keys: longest tasks first.
+    Value tile = x.sub(x.sub(tiles, x.constant(1)), tasks.getInductionVar(2));
+    emitTask(batch, head, x.div(head, groupSize),
+             x.mul(tile, x.constant(tileRows)));
+  }
+
+private:
+  void emitTask(Value batch, Value head, Value keyHead, Value firstRow) {
+    Value rows = x.min(x.constant(tileRows), x.sub(queryCount, firstRow));
+    Value zero = x.constant(0);
+    SmallVector<Value> own{batch, head}, shared{batch, keyHead};
+    Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
+    int64_t headDim = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
+    int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
+
+    // Query rows are innermost, where vectors run: tiles are allocated
+    // transposed.
+    Value queryTile = transpose(b, allocate(b, {headDim, tileRows}));
+    double scale = op.getScale().convertToDouble();
+    PackOp::create(b, TypeRange(), query, queryTile,
+                   b.getF64FloatAttr(log2 ? scale * kLog2E : scale));
+    acc = allocate(b, {valueDim, tileRows});
+    max = allocate(b, {tileRows});
+    sum = allocate(b, {tileRows});
+    fill(b, acc, 0.0f);
+    fill(b, max, -INFINITY);
+    fill(b, sum, 0.0f);
+    acc = transpose(b, acc);
+
+    // Absolute position of the tile, as the programs see it.
+    Value at[4] = {batch, head, firstRow, zero};
+    for (auto [index, offset] : llvm::enumerate(op.getOffsets()))
+      at[index] = x.add(at[index], offset);
+
+    if (op.getMask().empty()) {
+      emitLoop(zero, keyCount, [&](Value key) {
+        emitBlock(queryTile, shared, at, key,
+                  x.min(x.constant(blockKeys), x.sub(keyCount, key)),
+                  /*masked=*/false);
+      });
+    } else {
+      emitMaskedBlocks(queryTile, shared, at, rows);
+    }
+
+    SmallVector<Value> outputs{
+        viewRows(b, op.getOutput(), own, firstRow, rows)};
+    if (Value lse = op.getLogSumExp())
+      outputs.push_back(viewRows(b, lse, own, firstRow, rows));
+    MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
+                            addLeadingOne(b, max), addLeadingOne(b, sum),
+                            outputs, log2);
+  }
+
+  void emitLoop(Value lower, Value upper, function_ref<void(Value)> body) {
+    auto loop = scf::ForOp::create(b, lower, upper, x.constant(blockKeys));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+
+  /// One loop over the blocks of three ranges: [lower, fullLower) needs the
+  /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
+  void emitMaskedBlocks(Value queryTile, ValueRange shared, ValueRange at,
+                        Value rows) {
+    TileBounds bounds = emitTileBounds(b, op.getMask(), at[0], at[1], at[2],
+                                       x.add(at[2], rows), at[3], keyCount);
+    // Whole blocks in the two ranges that another one follows.
+    Value headBlocks =
+        x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), blockKeys);
+    Value fullLower =
+        x.min(bounds.fullUpper,
+              x.add(bounds.lower, x.mul(headBlocks, x.constant(blockKeys))));
+    Value fullKeys = x.sub(bounds.fullUpper, fullLower);
+    Value isLast = b.createOrFold<arith::CmpIOp>(
+        arith::CmpIPredicate::eq, bounds.fullUpper, bounds.upper);
+    fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, blockKeys));
+    Value fullUpper = x.add(fullLower, fullKeys);
+    Value fullBlocks = x.ceilDiv(fullKeys, blockKeys);
+    Value tailBlocks = x.ceilDiv(x.sub(bounds.upper, fullUpper), blockKeys);
+    // The head range ends where the full range begins, even when that is empty.
+    headBlocks = x.ceilDiv(x.sub(fullLower, bounds.lower), blockKeys);
+    Value tailBegin = x.add(headBlocks, fullBlocks);
+    Value blocks = x.add(tailBegin, tailBlocks);
+
+    auto loop = scf::ForOp::create(b, x.constant(0), blocks, x.constant(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value block = loop.getInductionVar();
+    Value inHead = x.less(block, headBlocks);
+    Value beforeTail = x.less(block, tailBegin);
+    auto pick = [&](Value head, Value full, Value tail) {
+      return x.select(inHead, head, x.select(beforeTail, full, tail));
+    };
+    Value begin = pick(bounds.lower, fullLower, fullUpper);
+    Value first = pick(x.constant(0), headBlocks, tailBegin);
+    Value end = pick(fullLower, fullUpper, bounds.upper);
+    Value key = x.add(begin, x.mul(x.sub(block, first), x.constant(blockKeys)));
+    Value count = x.min(x.constant(blockKeys), x.sub(end, key));
+    Value isFull = b.createOrFold<arith::AndIOp>(
+        beforeTail,
+        b.createOrFold<arith::XOrIOp>(
+            inHead,
+            arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()));
+    auto either = scf::IfOp::create(b, isFull, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(either.thenBlock());
+    emitBlock(queryTile, shared, at, key, count, /*masked=*/false);
+    b.setInsertionPointToStart(either.elseBlock());
+    emitBlock(queryTile, shared, at, key, count, /*masked=*/true);
+  }
+
+  void emitBlock(Value queryTile, ValueRange shared, ValueRange at, Value key,
+                 Value count, bool masked) {
+    Value keys = viewRows(b, op.getKey(), shared, key, count);
+    Value values = viewRows(b, op.getValue(), shared, key, count);
+    auto block = OnlineAttentionOp::create(
+        b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
+        at[2], x.add(at[3], key), log2, schedule);
+    IRMapping mapping;
+    if (!op.getScore().empty())
+      op.getScore().cloneInto(&block.getScore(), mapping);
+    if (masked)
+      op.getMask().cloneInto(&block.getMask(), mapping);
+  }
+
+  ImplicitLocOpBuilder &b;
+  IndexBuilder x;
+  AttentionOp op;
+  ScheduleAttr schedule;
+  int64_t tileRows, blockKeys;
+  bool log2;
+  Value queryCount, keyCount, acc, max, sum;
+};
+
+LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
+  if (!isa<MemRefType>(op.getQuery().getType()))
+    return op.emitOpError("must be on buffers to be tiled");
+  if (!op.getSchedule())
+    return op.emitOpError("has no schedule to be tiled by");
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  AttentionTiling(b, op).run();
+  rewriter.eraseOp(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+/// B is packed once into panels `[N / columns, K, columns]`; then each task
+/// computes one tile of C from rows of A and one panel.
+LogicalResult tileMatrixProduct(RewriterBase &rewriter, MatrixProduct product,
+                                ScheduleAttr schedule) {
+  rewriter.setInsertionPoint(product.op);
+  ImplicitLocOpBuilder b(product.op.getLoc(), rewriter);
+  IndexBuilder x{b};
+  int64_t tileRows = schedule.getTile()[0], columns = schedule.getTile()[1];
+  auto lhsType = cast<MemRefType>(product.lhs.getType());
+  int64_t rank = lhsType.getRank();
+  Value rows = x.dim(product.lhs, rank - 2);
+  auto rhsType = cast<MemRefType>(product.rhs.getType());
+  int64_t nDim = product.rhsTransposed ? 0 : 1;
+  int64_t depthExtent = rhsType.getDimSize(1 - nDim);
+  if (ShapedType::isDynamic(depthExtent))
+    return product.op.emitOpError(
+        "is a matrix product whose depth must be static to be tiled");
+  Value width = x.dim(product.rhs, nDim);
+  Value panels = x.ceilDiv(width, columns);
+  Type f32 = b.getF32Type();
+  Value zero = x.constant(0), depth = x.constant(depthExtent);
+  auto panelsType =
+      MemRefType::get({ShapedType::kDynamic, depthExtent, columns}, f32);
+  Value packed = memref::AllocOp::create(b, panelsType, ValueRange(panels));
+
+  auto columnsOf = [&](Value panel) {
+    return x.min(x.constant(columns),
+                 x.sub(width, x.mul(panel, x.constant(columns))));
+  };
+  {
+    OpBuilder::InsertionGuard guard(b);
+    auto tasks = scf::ForallOp::create(
+        b, ArrayRef<OpFoldResult>{getAsOpFoldResult(panels)}, ValueRange(),
+        std::nullopt);
+    b.setInsertionPointToStart(tasks.getBody());
+    Value panel = tasks.getInductionVar(0);
+    Value first = x.mul(panel, x.constant(columns));
+    Value dest = viewRows(b, packed, panel, zero, depth);
+    Value source;
+    if (product.rhsTransposed) {
+      source = viewRows(b, product.rhs, {}, first, columnsOf(panel));
+      dest = transpose(b, dest);
+    } else {
+      source = memref::SubViewOp::create(
+          b, product.rhs, ArrayRef<OpFoldResult>{b.getIndexAttr(0), first},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(depthExtent), columnsOf(panel)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+    }
+    PackOp::create(b, TypeRange(), source, dest, b.getF64FloatAttr(1.0));
+  }
+
+  SmallVector<OpFoldResult> bounds;
+  for (int64_t d = 0; d < rank - 2; ++d)
+    bounds.push_back(getAsOpFoldResult(x.dim(product.lhs, d)));
+  bounds.push_back(getAsOpFoldResult(x.ceilDiv(rows, tileRows)));
+  bounds.push_back(getAsOpFoldResult(panels));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    auto tasks = scf::ForallOp::create(b, bounds, ValueRange(), std::nullopt);
+    b.setInsertionPointToStart(tasks.getBody());
+    SmallVector<Value> ivs(tasks.getInductionVars());
+    ValueRange leading = ValueRange(ivs).drop_back(2);
+    Value row = x.mul(ivs[rank - 2], x.constant(tileRows));
+    Value panel = ivs[rank - 1];
+    Value count = x.min(x.constant(tileRows), x.sub(rows, row));
+    Value lhs = viewRows(b, product.lhs, leading, row, count);
+    Value result = viewRows(b, product.result, leading, row, count);
+    Value used = columnsOf(panel);
+    auto slice = [&](Value memref, Value firstColumn) {
+      OpFoldResult height = getAsOpFoldResult(x.dim(memref, 0));
+      return memref::SubViewOp::create(
+          b, memref,
+          ArrayRef<OpFoldResult>{b.getIndexAttr(0),
+                                 getAsOpFoldResult(firstColumn)},
+          ArrayRef<OpFoldResult>{height, getAsOpFoldResult(used)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+    };
+    Value rhs = slice(viewRows(b, packed, panel, zero, depth), zero);
+    Value dest = slice(result, x.mul(panel, x.constant(columns)));
+    auto tile =
+        linalg::MatmulOp::create(b, ValueRange{lhs, rhs}, ValueRange{dest});
+    tile->setAttr(kScheduleAttrName, schedule);
+  }
+  memref::DeallocOp::create(b, packed);
+  rewriter.eraseOp(product.op);
+  return success();
+}
+
+class TileAttentionPass
+    : public attn::impl::TileAttentionPassBase<TileAttentionPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> heavy;
+    getOperation().walk([&](Operation *op) {
+      if (isa<AttentionOp>(op) ||
+          (op->hasAttr(kScheduleAttrName) && succeeded(matchMatrixProduct(op))))
+        heavy.push_back(op);
+    });
+    for (Operation *op : heavy) {
+      LogicalResult result =
+          isa<AttentionOp>(op)
+              ? tileAttention(rewriter, cast<AttentionOp>(op))
+              : tileMatrixProduct(
+                    rewriter, *matchMatrixProduct(op),
+                    op->getAttrOfType<ScheduleAttr>(kScheduleAttrName));
+      if (failed(result))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,139 @@
+//===- Tolerance.cpp - How far results may be from the truth ----*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Reference/Tolerance.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace attn;
+
+namespace {
+/// Precision in bits (the implicit one included) and the smallest normal
+/// exponent.
+struct FloatFormat {
+  int precision, minExponent;
+};
+} // namespace
+
+static FloatFormat formatOf(ElementType type) {
+  switch (type) {
+  case ElementType::f64:
+    return {53, -1022};
+  case ElementType::f32:
+    return {24, -126};
+  case ElementType::f16:
+    return {11, -14};
+  default:
+    return {8, -126};
+  }
+}
+
+double attn::unitRoundoff(ElementType type) {
+  return isFloat(type) ? std::ldexp(1.0, -formatOf(type).precision) : 0.0;
+}
+
+double attn::ulpAt(ElementType type, double value) {
+  if (!isFloat(type))
+    return 1.0;
+  const FloatFormat format = formatOf(type);
+  int exponent = format.minExponent;
+  if (value != 0.0 && std::isfinite(value))
+    exponent = std::max(exponent, std::ilogb(value));
+  return std::ldexp(1.0, exponent - format.precision + 1);
+}
+
+double attn::attentionBound(ElementType type, double maxAbsV) {
+  switch (type) {
+  case ElementType::f64:
+    return 1e-12 * maxAbsV;
+  case ElementType::f32:
+    return 4e-6 * maxAbsV;
+  case ElementType::f16:
+  case ElementType::bf16:
+    return 3 * unitRoundoff(type) * maxAbsV;
+  default:
+    return 0.0;
+  }
+}
+
+double attn::lseBound(ElementType lseType, double maxAbsLse) {
+  return attentionBound(lseType, std::max(1.0, maxAbsLse));
+}
+
+double attn::graphBound(ElementType type, double maxAbsExpected,
+                        double twinError) {
+  return std::max(2 * twinError, attentionBound(type, maxAbsExpected));
+}
+
+Comparison attn::compare(llvm::ArrayRef<double> got,
+                         llvm::ArrayRef<double> expected, ElementType type) {
+  Comparison result;
+  result.numElements = expected.size();
+  result.sameSize = got.size() == expected.size();
+  if (!result.sameSize)
+    return result;
+  const auto setWorst = [&](int64_t n) {
+    result.worstIndex = n;
+    result.worstGot = got[n];
+    result.worstExpected = expected[n];
+  };
+  for (int64_t n = 0, end = expected.size(); n < end; ++n) {
+    const double e = expected[n], g = got[n];
+    if (std::isfinite(e))
+      result.maxAbsExpected = std::max(result.maxAbsExpected, std::abs(e));
+    if (std::isnan(e) != std::isnan(g)) {
+      if (result.nanMismatches++ == 0)
+        setWorst(n);
+      continue;
+    }
+    // Equal infinities must not be subtracted.
+    if (std::isnan(e) || e == g)
+      continue;
+    const double difference = std::abs(g - e);
+    if (difference > result.maxAbs) {
+      result.maxAbs = difference;
+      if (result.nanMismatches == 0)
+        setWorst(n);
+    }
+    // inf / inf would be NaN where only `expected` is infinite.
+    const bool isInfinite = std::isinf(difference);
+    if (e != 0.0)
+      result.maxRel = std::max(
+          result.maxRel, isInfinite ? difference : difference / std::abs(e));
+    result.maxUlp = std::max(result.maxUlp, difference / ulpAt(type, e));
+  }
+  return result;
+}
+
+Comparison attn::compare(const HostTensor &got,
+                         llvm::ArrayRef<double> expected) {
+  return compare(got.toDoubles(), expected, got.type());
+}
+
+bool Comparison::within(double bound) const {
+  return sameSize && nanMismatches == 0 && maxAbs <= bound;
+}
+
+std::string Comparison::describe(double bound) const {
+  if (!sameSize)
+    return llvm::formatv("the result does not have the expected {0} elements",
+                         numElements);
+  std::string text =
+      llvm::formatv("max abs {0:e3}, max rel {1:e3}, max ulp {2:e3}, allowed "
+                    "abs {3:e3}",
+                    maxAbs, maxRel, maxUlp, bound);
+  if (nanMismatches)
+    text += llvm::formatv(", {0} nan mismatches", nanMismatches);
+  if (worstIndex >= 0)
+    text += llvm::formatv(", worst at {0}: got {1:e9}, expected {2:e9}",
+                          worstIndex, worstGot, worstExpected);
+  return text;
+}

@@ -1,0 +1,104 @@
+//===- ToleranceTest.cpp - Bounds and comparisons ---------------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Reference/Tolerance.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+using namespace attn;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+const double nan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Tolerance, UlpAndRoundoff) {
+  EXPECT_EQ(unitRoundoff(ElementType::f32), 0x1p-24);
+  EXPECT_EQ(unitRoundoff(ElementType::f16), 0x1p-11);
+  EXPECT_EQ(unitRoundoff(ElementType::bf16), 0x1p-8);
+  EXPECT_EQ(unitRoundoff(ElementType::i32), 0.0);
+  for (float value : {1.0f, -1.5f, 3e-42f, 1e-38f, 7e30f})
+    EXPECT_EQ(ulpAt(ElementType::f32, value),
+              double(std::nextafter(std::abs(value), float(inf))) -
+                  std::abs(double(value)))
+        << value;
+  EXPECT_EQ(ulpAt(ElementType::f32, 0.0), 0x1p-149);
+  EXPECT_EQ(ulpAt(ElementType::f16, 1.0), 0x1p-10);
+  EXPECT_EQ(ulpAt(ElementType::f16, 1e-9), 0x1p-24);
+  EXPECT_EQ(ulpAt(ElementType::bf16, 2.0), 0x1p-6);
+}
+
+TEST(Tolerance, Bounds) {
+  EXPECT_DOUBLE_EQ(attentionBound(ElementType::f32, 5.0), 2e-5);
+  EXPECT_EQ(attentionBound(ElementType::f16, 1.0), 3 * 0x1p-11);
+  EXPECT_EQ(attentionBound(ElementType::i32, 1.0), 0.0);
+  EXPECT_EQ(lseBound(ElementType::f32, 0.25), 4e-6);
+  EXPECT_DOUBLE_EQ(lseBound(ElementType::f32, 10.0), 4e-5);
+  // Twice the twin's error, and never less than attention alone.
+  EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-3), 2e-3);
+  EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-9), 4e-6);
+}
+
+TEST(Tolerance, ComparesErrors) {
+  const Comparison c =
+      compare({1.0, 2.5, 0.25}, {1.0, 2.0, 0.0}, ElementType::f16);
+  EXPECT_EQ(c.maxAbs, 0.5);
+  EXPECT_EQ(c.maxRel, 0.25);
+  EXPECT_EQ(c.maxUlp, 0.25 / 0x1p-24);
+  EXPECT_EQ(c.worstIndex, 1);
+  EXPECT_EQ(c.worstGot, 2.5);
+  EXPECT_EQ(c.maxAbsExpected, 2.0);
+  EXPECT_TRUE(c.within(0.5));
+  EXPECT_FALSE(c.within(0.49));
+  EXPECT_THAT(c.describe(0.5), HasSubstr("worst at 1: got 2.5"));
+}
+
+TEST(Tolerance, NaNAndInfinity) {
+  const Comparison same =
+      compare({nan, inf, -inf}, {nan, inf, -inf}, ElementType::f32);
+  EXPECT_TRUE(same.within(0.0));
+  EXPECT_EQ(same.worstIndex, -1);
+  const Comparison onlyOne =
+      compare({9.0, 1.0, nan}, {1.0, nan, 1.0}, ElementType::f32);
+  EXPECT_EQ(onlyOne.nanMismatches, 2);
+  EXPECT_EQ(onlyOne.worstIndex, 1);
+  EXPECT_EQ(onlyOne.maxAbs, 8.0);
+  EXPECT_FALSE(onlyOne.within(inf));
+  EXPECT_THAT(onlyOne.describe(1.0), HasSubstr("2 nan mismatches"));
+  for (auto [got, expected] :
+       {std::make_pair(inf, 1.0), std::make_pair(1.0, -inf),
+        std::make_pair(inf, -inf)}) {
+    const Comparison c = compare({got}, {expected}, ElementType::f32);
+    EXPECT_EQ(c.maxAbs, inf);
+    EXPECT_FALSE(std::isnan(c.maxRel));
+    EXPECT_FALSE(c.within(1e300));
+  }
+}
+
+TEST(Tolerance, SizesMustAgree) {
+  const Comparison c = compare({1.0}, {1.0, 1.0}, ElementType::f32);
+  EXPECT_FALSE(c.within(inf));
+  EXPECT_THAT(c.describe(0.0), HasSubstr("expected 2 elements"));
+  EXPECT_TRUE(compare(llvm::ArrayRef<double>(), llvm::ArrayRef<double>(),
+                      ElementType::f32)
+                  .within(0.0));
+}
+
+TEST(Tolerance, HostTensors) {
+  HostTensor tensor = llvm::cantFail(
+      HostTensor::fromDoubles(ElementType::bf16, {2}, {1.0, 1.0 / 3}));
+  const Comparison c = compare(tensor, {1.0, 1.0 / 3});
+  EXPECT_EQ(c.worstIndex, 1);
+  EXPECT_GT(c.maxUlp, 0.0);
+  EXPECT_LE(c.maxUlp, 0.5);
+}
+
+} // namespace
