@@ -1,5 +1,4 @@
-//===- attn-opt.cpp - Runs attn passes on MLIR text
-//------------------------===//
+//===- attn-opt.cpp - Runs attn passes on MLIR text -----------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -19,6 +19,7 @@ int main(int argc, char **argv) {
   mlir::registerAllExtensions(registry);
   registry.insert<attn::AttnDialect>();
   mlir::registerAllPasses();
+  attn::registerGenerateShapeFunctionsPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "attention compiler driver\n", registry));
 }
