@@ -10,6 +10,7 @@
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Conversion/AttnToLinalg/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Pipelines/Pipelines.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -117,6 +118,7 @@ void attn::registerAllTranslations(DialectRegistry &registry) {
 }
 
 void attn::registerAllPasses() {
+  registerGenerateShapeFunctionsPass();
   registerAttnToLinalgPasses();
   registerAttnCodegenCommonPasses();
   registerPipelines();

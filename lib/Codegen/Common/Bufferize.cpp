@@ -29,6 +29,9 @@ namespace attn {
 
 namespace {
 
+/// Upstream's name of the calling convention of shape functions.
+constexpr StringLiteral kBarePointersAttrName = "llvm.bareptr";
+
 /// Dynamic strides and offset, but a unit innermost stride.
 MemRefType getArgumentType(RankedTensorType tensor, Attribute memorySpace) {
   int64_t rank = tensor.getRank();
@@ -62,8 +65,10 @@ struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
     for (func::FuncOp func : module.getOps<func::FuncOp>()) {
       if (!func.isPublic() || func.isExternal())
         continue;
-      func->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
-                    builder.getUnitAttr());
+      // A function of bare pointers has a C interface already.
+      if (!func->hasAttr(kBarePointersAttrName))
+        func->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                      builder.getUnitAttr());
       for (BlockArgument argument : func.getArguments())
         if (isa<TensorType>(argument.getType()))
           func.setArgAttr(argument.getArgNumber(),
