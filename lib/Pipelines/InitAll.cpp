@@ -122,6 +122,7 @@ void attn::registerAllTranslations(DialectRegistry &registry) {
 }
 
 void attn::registerAllPasses() {
+  registerGenerateShapeFunctionsPass();
   registerAttnToLinalgPasses();
   registerAttnCodegenCommonPasses();
   registerAttnCodegenCPUPasses();

@@ -158,6 +158,7 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
 //===----------------------------------------------------------------------===//
 
 void attn::populateBufferizePipeline(OpPassManager &pm) {
+  pm.addPass(createDecomposeTensorsPass());
   pm.addPass(createResultsToOutputsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(createBufferizePass());

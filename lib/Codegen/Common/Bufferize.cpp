@@ -1,5 +1,4 @@
-//===- Bufferize.cpp - Bufferisation with our calling convention -*- C++
-//-*-===//
+//===- Bufferize.cpp - With our calling convention --------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,6 +28,9 @@ namespace attn {
 } // namespace attn
 
 namespace {
+
+/// Upstream's name of the calling convention of shape functions.
+constexpr StringLiteral kBarePointersAttrName = "llvm.bareptr";
 
 /// Dynamic strides and offset, but a unit innermost stride.
 MemRefType getArgumentType(RankedTensorType tensor, Attribute memorySpace) {
@@ -63,8 +65,10 @@ struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
     for (func::FuncOp func : module.getOps<func::FuncOp>()) {
       if (!func.isPublic() || func.isExternal())
         continue;
-      func->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
-                    builder.getUnitAttr());
+      // A function of bare pointers has a C interface already.
+      if (!func->hasAttr(kBarePointersAttrName))
+        func->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                      builder.getUnitAttr());
       for (BlockArgument argument : func.getArguments())
         if (isa<TensorType>(argument.getType()))
           func.setArgAttr(argument.getArgNumber(),

@@ -1,5 +1,4 @@
-//===- ResultsToOutputs.cpp - Tensor results become out parameters -*- C++
-//-*-===//
+//===- ResultsToOutputs.cpp - Results become arguments ----------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

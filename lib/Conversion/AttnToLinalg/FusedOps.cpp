@@ -1,5 +1,4 @@
-//===- FusedOps.cpp - Naive lowering of the fused op and the tile ops -*- C++
-//-*-===//
+//===- FusedOps.cpp - Naive lowering of fused and tile ops ------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

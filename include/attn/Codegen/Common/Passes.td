@@ -70,6 +70,16 @@ def ResultsToOutputsPass : Pass<"attn-results-to-outputs", "mlir::ModuleOp"> {
                            "mlir::memref::MemRefDialect"];
 }
 
+def DecomposeTensorsPass : Pass<"attn-decompose-tensors"> {
+  let summary = "turns tensor ops without a bufferisation into ones that have it";
+  let description = [{
+    Elementwise arith and math ops on tensors become `linalg.generic`,
+    `tensor.concat` becomes insertions.
+  }];
+  let dependentDialects = ["mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 def BufferizePass : Pass<"attn-bufferize", "mlir::ModuleOp"> {
   let summary = "one-shot bufferisation with the layouts of the calling convention";
   let description = [{

@@ -1,5 +1,4 @@
-//===- AttnOps.cpp - Verifiers, folds and canonicalisations
-//----------------===//
+//===- AttnOps.cpp - Verifiers, folds and canonicalisations ---------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -223,8 +222,10 @@ LogicalResult RopeOp::verify() {
     return emitOpError("offset and position_ids exclude each other (C3)");
   if (!getCos() != !getSin())
     return emitOpError("cos and sin must be given together (C4)");
-  if (getCos()) {
-    int64_t pairs = cast<RankedTensorType>(getCos().getType()).getDimSize(1);
+  for (Value table : {getCos(), getSin()}) {
+    if (!table)
+      continue;
+    int64_t pairs = cast<RankedTensorType>(table.getType()).getDimSize(1);
     if (!ShapedType::isDynamic(pairs) && pairs != rotary / 2)
       return emitOpError() << "cos and sin must have " << rotary / 2
                            << " columns, got " << pairs << " (C4)";
@@ -386,9 +387,15 @@ LogicalResult AttentionOp::verify() {
                          << getInits().size() << " (C6)";
   if (failed(verifyShaped(*this, "output", getOutput(), 4, "C6")))
     return failure();
-  if (Value lse = getLogSumExp())
+  if (Value lse = getLogSumExp()) {
     if (failed(verifyShaped(*this, "log-sum-exp", lse, 3, "C6")))
       return failure();
+    Type type = getElementTypeOrSelf(lse.getType());
+    if (!type.isF32() && !type.isF64())
+      return emitOpError() << "log-sum-exp must have element type f32 or f64, "
+                              "got "
+                           << type << " (C6)";
+  }
   Type value = getElementTypeOrSelf(getValue().getType());
   Type output = getElementTypeOrSelf(getOutput().getType());
   if (value != output)

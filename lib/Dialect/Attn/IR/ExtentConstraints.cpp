@@ -151,8 +151,8 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
   constraints.push_back({"C4", ExtentRelation::DivisibleBy, q, 1, k, 1,
                          "head count", "query", "key"});
   equal("C5", k, 2, v, 2, "sequence length", "key", "value");
-  static constexpr StringLiteral outputNames[] = {"output", "log-sum-exp"};
-  for (auto [o, name] : llvm::zip(getInits(), outputNames)) {
+  static constexpr StringLiteral names[] = {"output", "log-sum-exp"};
+  for (auto [o, name] : llvm::zip(getInits(), names)) {
     equal("C6", o, 0, q, 0, "batch extent", name, "query");
     equal("C6", o, 1, q, 1, "head count", name, "query");
     equal("C6", o, 2, q, 2, "sequence length", name, "query");
@@ -180,10 +180,12 @@ void MergePartialsOp::getExtentConstraints(Constraints &constraints) {
     constraints.push_back(
         {label, ExtentRelation::Equal, a, da, b, db, what, an, bn});
   };
-  equal("C2", getMax(), 0, getAcc(), 0, "partial count", "max", "acc");
-  equal("C2", getMax(), 1, getAcc(), 1, "row count", "max", "acc");
-  equal("C2", getSum(), 0, getAcc(), 0, "partial count", "sum", "acc");
-  equal("C2", getSum(), 1, getAcc(), 1, "row count", "sum", "acc");
+  auto statistics = [&](Value s, StringRef name) {
+    equal("C2", s, 0, getAcc(), 0, "partial count", name, "acc");
+    equal("C2", s, 1, getAcc(), 1, "row count", name, "acc");
+  };
+  statistics(getMax(), "max");
+  statistics(getSum(), "sum");
   equal("C3", getOutput(), 1, getAcc(), 2, "head dim", "output", "acc");
   constraints.push_back({"C3", ExtentRelation::AtMost, getOutput(), 0, getAcc(),
                          1, "row count", "output", "acc"});

@@ -1,5 +1,4 @@
-//===- InferShapeInterfaceImpl.cpp - Result types and extents
-//--------------===//
+//===- InferShapeInterfaceImpl.cpp - Result types and extents -------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace attn;
@@ -102,8 +102,13 @@ LogicalResult MergeHeadsOp::inferReturnTypes(
   if (input.getRank() != 4 || input.isDynamicDim(1) || input.isDynamicDim(3))
     return emitOptionalError(
         loc, "head count and head dim must be static, got ", input, " (C1)");
-  types.push_back(input.clone({input.getDimSize(0), input.getDimSize(2),
-                               input.getDimSize(1) * input.getDimSize(3)}));
+  std::optional<int64_t> width =
+      llvm::checkedMul(input.getDimSize(1), input.getDimSize(3));
+  if (!width)
+    return emitOptionalError(
+        loc, "head count times head dim is too large, got ", input, " (C1)");
+  types.push_back(
+      input.clone({input.getDimSize(0), input.getDimSize(2), *width}));
   return success();
 }
 

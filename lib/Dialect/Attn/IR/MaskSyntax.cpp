@@ -1,5 +1,4 @@
-//===- MaskSyntax.cpp - Text form of masked_softmax clauses
-//----------------===//
+//===- MaskSyntax.cpp - Text form of masked_softmax clauses ---------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -23,4 +23,35 @@ def FuseAttentionPass : Pass<"attn-fuse", "mlir::func::FuncOp"> {
                            "mlir::tensor::TensorDialect"];
 }
 
+def GenerateShapeFunctionsPass
+    : Pass<"attn-generate-shape-functions", "mlir::ModuleOp"> {
+  let summary = "adds the function that checks run-time extents of an entry";
+  let description = [{
+    For each public `func.func @f` with a body adds
+
+    ```mlir
+    func.func @__attn_shape_f(%dims: memref<Nxi64>, %result_dims: memref<Mxi64>,
+                              %values: memref<2xi64>) -> i64 attributes {llvm.bareptr}
+    ```
+
+    whose machine signature is `int64_t (const int64_t *, int64_t *, int64_t *)`.
+    `dims` holds the extents of all arguments in order; an integer scalar adds
+    its value, a float scalar a 0. The function writes the extents
+    of all results to `result_dims` and returns 0, or it writes the two values
+    of the first failed check to `values` and returns the check's number, from
+    1; then the extents mean nothing.
+
+    The texts of the checks (with `{0}` and `{1}` where the values go) and the
+    signatures stand as JSON in the zero-terminated constant
+    `__attn_module_info`.
+
+    Runs on tensors, before anything is fused. An extent that depends on the
+    contents of a tensor is an error.
+  }];
+  let dependentDialects = ["mlir::affine::AffineDialect", "mlir::arith::ArithDialect",
+                           "mlir::func::FuncDialect", "mlir::LLVM::LLVMDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD

@@ -1,0 +1,39 @@
+//===- DecomposeTensors.cpp - Tensor ops before bufferisation ---*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Users and importers write elementwise ops on tensors and concatenations;
+// upstream bufferises neither.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_DECOMPOSETENSORSPASS
+#include "attn/Codegen/Common/Passes.h.inc"
+} // namespace attn
+
+namespace {
+
+struct DecomposeTensorsPass
+    : attn::impl::DecomposeTensorsPassBase<DecomposeTensorsPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    linalg::populateElementwiseToLinalgConversionPatterns(patterns);
+    tensor::populateDecomposeTensorConcatPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,694 @@
+//===- GenerateShapeFunctions.cpp - Checks of run-time extents ------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The shape function of an entry starts as a copy of the entry. The extents
+// that its checks and results need are asked for with `tensor.dim` and pushed
+// through the ops to the arguments; then everything that works on tensors is
+// dead, and what is left is integer arithmetic on the arguments' extents. A
+// run-time mismatch is thus found before the first element is read, by code
+// that cannot abort.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeChecks.h"
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+namespace attn {
+#define GEN_PASS_DEF_GENERATESHAPEFUNCTIONSPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+constexpr StringLiteral kPrefix = "__attn_shape_";
+constexpr StringLiteral kModuleInfo = "__attn_module_info";
+
+//===----------------------------------------------------------------------===//
+// Signatures
+//===----------------------------------------------------------------------===//
+
+/// What callers know of one argument.
+struct Argument {
+  std::string name;
+  Type type;
+  /// Names of the extents, "" where anonymous; empty for scalars.
+  SmallVector<StringRef> dims;
+};
+
+bool isScalar(Type type) {
+  return type.isIndex() || isa<FloatType>(type) ||
+         (type.isSignlessInteger() && type.getIntOrFloatBitWidth() <= 64);
+}
+
+/// Reads and checks `attn.name` and `attn.dims` of all arguments.
+FailureOr<SmallVector<Argument>> getArguments(func::FuncOp function) {
+  SmallVector<Argument> arguments;
+  llvm::StringSet<> names;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor && !isScalar(type))
+      return function.emitError()
+             << "argument " << i
+             << " of an entry must be a ranked tensor or a scalar, got "
+             << type;
+    Argument argument{"arg" + std::to_string(i), type, {}};
+    if (Attribute attribute = function.getArgAttr(i, "attn.name")) {
+      auto name = dyn_cast<StringAttr>(attribute);
+      if (!name || name.empty())
+        return function.emitError()
+               << "attn.name of argument " << i
+               << " must be a string that is not empty, got " << attribute;
+      argument.name = withoutBraces(name);
+    }
+    if (!names.insert(argument.name).second)
+      return function.emitError() << "two arguments are called '"
+                                  << argument.name << "', the second is " << i;
+    int64_t rank = tensor ? tensor.getRank() : 0;
+    argument.dims.assign(rank, "");
+    if (Attribute attribute = function.getArgAttr(i, "attn.dims")) {
+      auto dims = dyn_cast<ArrayAttr>(attribute);
+      if (!dims || !llvm::all_of(dims, llvm::IsaPred<StringAttr>) ||
+          static_cast<int64_t>(dims.size()) != rank)
+        return function.emitError()
+               << "attn.dims of argument " << i << " must be an array of "
+               << rank << " strings, got " << attribute;
+      for (auto [dim, name] :
+           llvm::zip(argument.dims, dims.getAsRange<StringAttr>()))
+        dim = name.getValue();
+    }
+    arguments.push_back(std::move(argument));
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (!isa<RankedTensorType>(type) && !isScalar(type))
+      return function.emitError()
+             << "result " << i
+             << " of an entry must be a ranked tensor or a scalar, got "
+             << type;
+  return arguments;
+}
+
+llvm::json::Object getTypeInfo(Type type) {
+  std::string element;
+  llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
+  llvm::json::Array shape;
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    for (int64_t extent : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(extent)
+                          ? llvm::json::Value(nullptr)
+                          : llvm::json::Value(extent));
+  return llvm::json::Object{
+      {"kind", isa<RankedTensorType>(type) ? "tensor" : "scalar"},
+      {"type", std::move(element)},
+      {"shape", std::move(shape)}};
+}
+
+llvm::json::Object getFunctionInfo(func::FuncOp function,
+                                   ArrayRef<Argument> arguments,
+                                   ArrayRef<std::string> texts) {
+  llvm::json::Array args, results, checks;
+  for (const Argument &argument : arguments) {
+    llvm::json::Object info = getTypeInfo(argument.type);
+    info["name"] = llvm::json::fixUTF8(argument.name);
+    llvm::json::Array dims;
+    for (StringRef dim : argument.dims)
+      dims.push_back(llvm::json::fixUTF8(dim));
+    info["dims"] = std::move(dims);
+    args.push_back(std::move(info));
+  }
+  for (Type type : function.getResultTypes())
+    results.push_back(getTypeInfo(type));
+  for (const std::string &text : texts)
+    checks.push_back(llvm::json::fixUTF8(text));
+  return llvm::json::Object{{"name", llvm::json::fixUTF8(function.getName())},
+                            {"args", std::move(args)},
+                            {"results", std::move(results)},
+                            {"checks", std::move(checks)},
+                            {"remarks", llvm::json::Array()}};
+}
+
+//===----------------------------------------------------------------------===//
+// Pushing tensor.dim to the arguments
+//===----------------------------------------------------------------------===//
+
+/// An elementwise op has the extents of its first operand: the others are
+/// checked against it.
+struct DimOfElementwise : OpRewritePattern<tensor::DimOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::DimOp dim,
+                                PatternRewriter &rewriter) const override {
+    Operation *op = dim.getSource().getDefiningOp();
+    if (!op || !op->hasTrait<OpTrait::Elementwise>())
+      return rewriter.notifyMatchFailure(dim, "source is not elementwise");
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType())) {
+        rewriter.replaceOpWithNewOp<tensor::DimOp>(dim, operand,
+                                                   dim.getIndex());
+        return success();
+      }
+    return rewriter.notifyMatchFailure(dim, "no operand is a tensor");
+  }
+};
+
+/// Expresses the dims of op results in terms of operands, and folds.
+void resolveDims(func::FuncOp shape) {
+  MLIRContext *context = shape.getContext();
+  RewritePatternSet patterns(context);
+  patterns.add<DimOfElementwise>(context);
+  memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+  memref::populateResolveShapedTypeResultDimsPatterns(patterns);
+  tensor::DimOp::getCanonicalizationPatterns(patterns, context);
+  // Convergence does not matter: what is left is reported by name.
+  (void)applyPatternsGreedily(shape, std::move(patterns));
+}
+
+/// Makes affine ops, which reification leaves, arith ops, and folds.
+void lowerToArith(func::FuncOp shape) {
+  MLIRContext *context = shape.getContext();
+  RewritePatternSet patterns(context);
+  populateAffineToStdConversionPatterns(patterns);
+  context->getLoadedDialect<arith::ArithDialect>()->getCanonicalizationPatterns(
+      patterns);
+  for (RegisteredOperationName name :
+       context->getRegisteredOperationsByDialect("arith"))
+    name.getCanonicalizationPatterns(patterns, context);
+  (void)applyPatternsGreedily(shape, std::move(patterns));
+  IRRewriter rewriter(context);
+  DominanceInfo dominance(shape);
+  eliminateCommonSubExpressions(rewriter, dominance, shape);
+}
+
+/// Erases what the terminator does not need, side effects or not: a shape
+/// function computes extents only.
+void eraseUnneeded(func::FuncOp shape) {
+  Block &body = shape.front();
+  llvm::SetVector<Operation *> needed;
+  needed.insert(body.getTerminator());
+  for (size_t i = 0; i < needed.size(); ++i)
+    needed[i]->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          if (Operation *top = body.findAncestorOpInBlock(*producer))
+            needed.insert(top);
+    });
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(body.getOperations())))
+    if (!needed.contains(&op)) {
+      op.dropAllUses();
+      op.erase();
+    }
+}
+
+/// Reports the first op that no extent can be computed from.
+LogicalResult verifyOnlyExtents(func::FuncOp shape, func::FuncOp function) {
+  Operation *culprit = nullptr;
+  shape.front().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool tensors = llvm::any_of(
+        llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                 llvm::to_vector(op->getResultTypes())),
+        [](Type type) { return isa<TensorType>(type); });
+    if (!tensors && isa_and_nonnull<arith::ArithDialect, scf::SCFDialect,
+                                    memref::MemRefDialect>(op->getDialect()))
+      return WalkResult::advance();
+    if (isa<func::ReturnOp>(op))
+      return WalkResult::advance();
+    culprit = op;
+    return WalkResult::interrupt();
+  });
+  if (!culprit)
+    return success();
+  if (auto dim = dyn_cast<tensor::DimOp>(culprit)) {
+    Operation *producer = dim.getSource().getDefiningOp();
+    std::optional<int64_t> index = dim.getConstantIndex();
+    InFlightDiagnostic diag = (producer ? producer : culprit)->emitError()
+                              << "extent ";
+    if (index)
+      diag << *index << " ";
+    diag << "of ";
+    if (producer)
+      diag << "a result of '" << producer->getName() << "'";
+    else
+      diag << "an argument";
+    return diag << " cannot be computed from the extents of the arguments of '"
+                << function.getName() << "'";
+  }
+  return culprit->emitError()
+         << "extents in '" << function.getName() << "' depend on '"
+         << culprit->getName()
+         << "', which does not follow from the extents of the arguments";
+}
+
+//===----------------------------------------------------------------------===//
+// The shape function
+//===----------------------------------------------------------------------===//
+
+class ShapeFunctionBuilder {
+public:
+  ShapeFunctionBuilder(func::FuncOp function, ArrayRef<Argument> arguments)
+      : function(function), arguments(arguments), builder(function) {}
+
+  /// Adds the shape function after `function`; the texts of its checks.
+  FailureOr<SmallVector<std::string>> build();
+
+private:
+  void cloneBody();
+  void collectNamedDims();
+  LogicalResult collectOpChecks();
+  void replaceArguments();
+  void guardDivisions();
+  LogicalResult pruneChecks();
+  void finish();
+
+  Value loadExtent(int64_t position) {
+    Value index = arith::ConstantIndexOp::create(builder, loc, position);
+    return memref::LoadOp::create(builder, loc, dims, index);
+  }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value cmp(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
+  }
+  Value emitHolds(const RuntimeCheck &check);
+  /// Makes the values of checks and results operands of the terminator, which
+  /// keeps them up to date while patterns replace them.
+  void anchor();
+  void readAnchor();
+
+  func::FuncOp function;
+  ArrayRef<Argument> arguments;
+  OpBuilder builder;
+  func::FuncOp shape;
+  Location loc = UnknownLoc::get(function.getContext());
+  SmallVector<RuntimeCheck> checks;
+  SmallVector<Value> resultExtents;
+  Value dims;
+};
+
+void ShapeFunctionBuilder::cloneBody() {
+  loc = function.getLoc();
+  builder.setInsertionPointAfter(function);
+  shape =
+      func::FuncOp::create(builder, loc, (kPrefix + function.getName()).str(),
+                           function.getFunctionType());
+  IRMapping mapping;
+  function.getBody().cloneInto(&shape.getBody(), mapping);
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    if (auto name = function.getArgAttr(i, "attn.name"))
+      shape.setArgAttr(i, "attn.name", name);
+  builder.setInsertionPoint(shape.front().getTerminator());
+}
+
+void ShapeFunctionBuilder::collectNamedDims() {
+  struct Dim {
+    size_t argument;
+    OpFoldResult extent;
+  };
+  llvm::StringMap<Dim> known;
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    for (auto [d, name] : llvm::enumerate(argument.dims)) {
+      if (name.empty())
+        continue;
+      OpFoldResult extent =
+          tensor::getMixedSize(builder, loc, shape.getArgument(i), d);
+      auto [it, inserted] = known.try_emplace(name, Dim{i, extent});
+      if (inserted)
+        continue;
+      const Dim &first = it->second;
+      std::string text = "dimension '" + withoutBraces(name) +
+                         "' is {0} in argument '" +
+                         arguments[first.argument].name +
+                         "' but {1} in argument '" + argument.name + "'";
+      if (isEqualConstantIntOrValue(first.extent, extent))
+        continue;
+      checks.push_back(
+          {ExtentRelation::Equal,
+           getValueOrCreateConstantIndexOp(builder, loc, first.extent),
+           getValueOrCreateConstantIndexOp(builder, loc, extent), text, loc});
+    }
+}
+
+LogicalResult ShapeFunctionBuilder::collectOpChecks() {
+  for (Operation &op :
+       llvm::make_early_inc_range(shape.front().without_terminator())) {
+    // Ops that an earlier check added are extents already.
+    collectChecks(builder, &op, checks);
+    if (isa<linalg::LinalgOp>(op) ||
+        isa_and_nonnull<AttnDialect>(op.getDialect()))
+      continue;
+    // A check inside of control flow would have to know whether it is reached.
+    WalkResult walk = op.walk([&](Operation *nested) {
+      if (nested == &op)
+        return WalkResult::advance();
+      SmallVector<RuntimeCheck> inner;
+      OpBuilder innerBuilder(nested->getContext());
+      innerBuilder.setInsertionPointAfter(nested);
+      if (nested->hasTrait<OpTrait::IsTerminator>())
+        return WalkResult::advance();
+      collectChecks(innerBuilder, nested, inner);
+      if (inner.empty())
+        return WalkResult::advance();
+      nested->emitOpError() << "has run-time extents inside of '"
+                            << op.getName() << "', which cannot be checked";
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
+void ShapeFunctionBuilder::anchor() {
+  SmallVector<Value> values;
+  for (const RuntimeCheck &check : checks)
+    llvm::append_values(values, check.lhs, check.rhs);
+  llvm::append_range(values, resultExtents);
+  shape.front().getTerminator()->setOperands(values);
+}
+
+void ShapeFunctionBuilder::readAnchor() {
+  OperandRange values = shape.front().getTerminator()->getOperands();
+  for (RuntimeCheck &check : checks) {
+    check.lhs = values[0];
+    check.rhs = values[1];
+    values = values.drop_front(2);
+  }
+  resultExtents.assign(values.begin(), values.end());
+}
+
+void ShapeFunctionBuilder::replaceArguments() {
+  Block &body = shape.front();
+  Type i64 = builder.getI64Type();
+  int64_t count = 0;
+  for (const Argument &argument : arguments)
+    count += isScalar(argument.type) ? 1 : argument.dims.size();
+  for (int64_t size : {count, static_cast<int64_t>(resultExtents.size()),
+                       static_cast<int64_t>(2)})
+    body.addArgument(MemRefType::get({size}, i64), loc);
+  dims = body.getArgument(arguments.size());
+
+  builder.setInsertionPointToStart(&body);
+  int64_t position = 0;
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    BlockArgument value = body.getArgument(i);
+    auto tensor = dyn_cast<RankedTensorType>(argument.type);
+    if (!tensor) {
+      int64_t at = position++;
+      if (isa<FloatType>(argument.type) || value.use_empty())
+        continue;
+      Value loaded = loadExtent(at);
+      if (argument.type.isIndex())
+        loaded =
+            arith::IndexCastOp::create(builder, loc, argument.type, loaded);
+      else if (argument.type != i64)
+        loaded = arith::TruncIOp::create(builder, loc, argument.type, loaded);
+      value.replaceAllUsesWith(loaded);
+      continue;
+    }
+    SmallVector<Value> extents(tensor.getRank());
+    for (Operation *user : llvm::make_early_inc_range(value.getUsers())) {
+      auto dim = dyn_cast<tensor::DimOp>(user);
+      std::optional<int64_t> d =
+          dim ? dim.getConstantIndex() : std::optional<int64_t>();
+      if (!d || *d < 0 || *d >= tensor.getRank())
+        continue;
+      if (!extents[*d])
+        extents[*d] = arith::IndexCastOp::create(
+            builder, loc, builder.getIndexType(), loadExtent(position + *d));
+      dim.replaceAllUsesWith(extents[*d]);
+      dim.erase();
+    }
+    position += tensor.getRank();
+  }
+  builder.setInsertionPoint(body.getTerminator());
+}
+
+/// A run-time divisor of the entry's own arithmetic must not trap here: it is
+/// checked, and divisions go by a positive value whatever it is.
+void ShapeFunctionBuilder::guardDivisions() {
+  readAnchor();
+  SmallVector<RuntimeCheck> guards;
+  shape.front().walk([&](Operation *op) {
+    if (!isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+             arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op))
+      return;
+    Value divisor = op->getOperand(1);
+    APInt known;
+    if (matchPattern(divisor, m_ConstantInt(&known)) &&
+        known.isStrictlyPositive())
+      return;
+    OpBuilder local(op);
+    Value one = arith::ConstantOp::create(
+        local, op->getLoc(), local.getIntegerAttr(divisor.getType(), 1));
+    op->setOperand(1,
+                   arith::MaxSIOp::create(local, op->getLoc(), divisor, one));
+    if (op->getBlock() != &shape.front())
+      return;
+    Value value = divisor;
+    if (!value.getType().isIndex())
+      value = arith::IndexCastOp::create(local, op->getLoc(),
+                                         local.getIndexType(), value);
+    guards.push_back({ExtentRelation::AtMost,
+                      arith::ConstantIndexOp::create(local, op->getLoc(), 1),
+                      value,
+                      "divisor of " + op->getName().getStringRef().str() +
+                          " is {1}, less than {0}",
+                      op->getLoc()});
+  });
+  llvm::append_range(guards, checks);
+  checks = std::move(guards);
+  anchor();
+}
+
+/// Whether `value` is at least 0 because extents of arguments are.
+bool isNonNegative(Value value, Value dims, ArrayRef<Argument> arguments) {
+  APInt known;
+  if (matchPattern(value, m_ConstantInt(&known)))
+    return !known.isNegative();
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<arith::AddIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp>(op))
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return isNonNegative(operand, dims, arguments);
+    });
+  auto cast = dyn_cast<arith::IndexCastOp>(op);
+  auto load = cast ? cast.getIn().getDefiningOp<memref::LoadOp>() : nullptr;
+  if (!load || load.getMemRef() != dims ||
+      !matchPattern(load.getIndices()[0], m_ConstantInt(&known)))
+    return false;
+  int64_t position = 0;
+  for (const Argument &argument : arguments) {
+    position += isScalar(argument.type) ? 1 : argument.dims.size();
+    if (known.getSExtValue() < position)
+      return isa<RankedTensorType>(argument.type);
+  }
+  return false;
+}
+
+/// Drops checks that hold by construction and repeated ones; a check that can
+/// never hold is an error now.
+LogicalResult ShapeFunctionBuilder::pruneChecks() {
+  SmallVector<RuntimeCheck> kept;
+  llvm::SetVector<std::tuple<int, Value, Value>> seen;
+  for (RuntimeCheck &check : checks) {
+    std::optional<int64_t> lhs = getConstantIntValue(check.lhs);
+    std::optional<int64_t> rhs = getConstantIntValue(check.rhs);
+    if (lhs && rhs) {
+      if (holds(check.relation, *lhs, *rhs))
+        continue;
+      return mlir::emitError(check.loc)
+             << llvm::formatv(check.text.c_str(), *lhs, *rhs).str();
+    }
+    if (check.lhs == check.rhs && check.relation != ExtentRelation::DivisibleBy)
+      continue;
+    if (check.relation == ExtentRelation::AtMost && lhs && *lhs <= 0 &&
+        isNonNegative(check.rhs, dims, arguments))
+      continue;
+    if (seen.insert({static_cast<int>(check.relation), check.lhs, check.rhs}))
+      kept.push_back(std::move(check));
+  }
+  checks = std::move(kept);
+  return success();
+}
+
+Value ShapeFunctionBuilder::emitHolds(const RuntimeCheck &check) {
+  using arith::CmpIPredicate;
+  switch (check.relation) {
+  case ExtentRelation::Equal:
+    return cmp(CmpIPredicate::eq, check.lhs, check.rhs);
+  case ExtentRelation::AtMost:
+    return cmp(CmpIPredicate::sle, check.lhs, check.rhs);
+  case ExtentRelation::OneOr:
+    return arith::OrIOp::create(builder, loc,
+                                cmp(CmpIPredicate::eq, check.lhs, constant(1)),
+                                cmp(CmpIPredicate::eq, check.lhs, check.rhs));
+  case ExtentRelation::DivisibleBy: {
+    // The remainder is computed whatever the divisor is.
+    Value one = constant(1);
+    Value divisor = arith::MaxSIOp::create(builder, loc, check.rhs, one);
+    Value rest = arith::RemSIOp::create(builder, loc, check.lhs, divisor);
+    return arith::AndIOp::create(builder, loc,
+                                 cmp(CmpIPredicate::sge, check.rhs, one),
+                                 cmp(CmpIPredicate::eq, rest, constant(0)));
+  }
+  }
+  llvm_unreachable("unknown relation");
+}
+
+/// Straight-line code: the last check is looked at first, so that the first
+/// one that fails has the last word.
+void ShapeFunctionBuilder::finish() {
+  Block &body = shape.front();
+  Operation *terminator = body.getTerminator();
+  builder.setInsertionPoint(terminator);
+  Type i64 = builder.getI64Type();
+  Value code = constant(0), lhs = constant(0), rhs = constant(0);
+  for (size_t i = checks.size(); i-- > 0;) {
+    const RuntimeCheck &check = checks[i];
+    Value ok = emitHolds(check);
+    auto select = [&](Value passed, Value failed) -> Value {
+      return arith::SelectOp::create(builder, loc, ok, passed, failed);
+    };
+    code = select(code, constant(i + 1));
+    lhs = select(lhs, check.lhs);
+    rhs = select(rhs, check.rhs);
+  }
+  auto store = [&](Value value, Value buffer, int64_t position) {
+    Value stored = arith::IndexCastOp::create(builder, loc, i64, value);
+    memref::StoreOp::create(builder, loc, stored, buffer, constant(position));
+  };
+  Value results = body.getArgument(arguments.size() + 1);
+  Value values = body.getArgument(arguments.size() + 2);
+  for (auto [i, extent] : llvm::enumerate(resultExtents))
+    store(extent, results, i);
+  store(lhs, values, 0);
+  store(rhs, values, 1);
+  terminator->setOperands(
+      {arith::IndexCastOp::create(builder, loc, i64, code).getResult()});
+
+  body.eraseArguments(0, arguments.size());
+  shape.setAllArgAttrs(ArrayRef<DictionaryAttr>());
+  shape.setFunctionType(
+      builder.getFunctionType(body.getArgumentTypes(), {i64}));
+  shape->setAttr("llvm.bareptr", builder.getUnitAttr());
+  lowerToArith(shape);
+}
+
+FailureOr<SmallVector<std::string>> ShapeFunctionBuilder::build() {
+  cloneBody();
+  // Anything that fails leaves no half-made function behind.
+  auto fail = [&]() {
+    shape.erase();
+    return failure();
+  };
+  collectNamedDims();
+  if (failed(collectOpChecks()))
+    return fail();
+  for (Value result : shape.front().getTerminator()->getOperands())
+    if (auto type = dyn_cast<RankedTensorType>(result.getType()))
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        resultExtents.push_back(getValueOrCreateConstantIndexOp(
+            builder, loc, tensor::getMixedSize(builder, loc, result, d)));
+  anchor();
+  resolveDims(shape);
+  lowerToArith(shape);
+  replaceArguments();
+  eraseUnneeded(shape);
+  for (auto [value, argument] :
+       llvm::zip(shape.front().getArguments(), arguments))
+    if (isa<FloatType>(argument.type) && !value.use_empty()) {
+      function.emitError() << "extents in '" << function.getName()
+                           << "' depend on the float argument '"
+                           << argument.name << "'";
+      return fail();
+    }
+  if (failed(verifyOnlyExtents(shape, function)))
+    return fail();
+  guardDivisions();
+  lowerToArith(shape);
+  readAnchor();
+  if (failed(pruneChecks()))
+    return fail();
+  finish();
+  return llvm::map_to_vector(
+      checks, [](const RuntimeCheck &check) { return check.text; });
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct GenerateShapeFunctionsPass
+    : attn::impl::GenerateShapeFunctionsPassBase<GenerateShapeFunctionsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::json::Array functions;
+    for (func::FuncOp function :
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (!function.isPublic() || function.isExternal())
+        continue;
+      FailureOr<llvm::json::Object> info = runOnFunction(module, function);
+      if (failed(info))
+        return signalPassFailure();
+      functions.push_back(std::move(*info));
+    }
+    if (module.lookupSymbol(kModuleInfo)) {
+      module.emitError() << "'" << kModuleInfo << "' is defined already";
+      return signalPassFailure();
+    }
+    std::string text =
+        llvm::formatv("{0}", llvm::json::Value(llvm::json::Object{
+                                 {"functions", std::move(functions)}}));
+    text.push_back('\0');
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
+    LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
+                           LLVM::Linkage::External, kModuleInfo,
+                           builder.getStringAttr(text));
+  }
+
+  FailureOr<llvm::json::Object> runOnFunction(ModuleOp module,
+                                              func::FuncOp function) {
+    std::string name = (kPrefix + function.getName()).str();
+    if (module.lookupSymbol(name))
+      return function.emitError() << "'" << name << "' is defined already";
+    if (!function.getBody().hasOneBlock())
+      return function.emitError()
+             << "an entry must have one block, '" << function.getName()
+             << "' has " << function.getBody().getBlocks().size();
+    FailureOr<SmallVector<Argument>> arguments = getArguments(function);
+    if (failed(arguments))
+      return failure();
+    FailureOr<SmallVector<std::string>> texts =
+        ShapeFunctionBuilder(function, *arguments).build();
+    if (failed(texts))
+      return failure();
+    return getFunctionInfo(function, *arguments, *texts);
+  }
+};
+
+} // namespace

@@ -1,0 +1,308 @@
+//===- RuntimeChecks.cpp - Which extents an op needs checked --------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeChecks.h"
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+std::string attn::withoutBraces(StringRef text) {
+  std::string result = text.str();
+  llvm::replace(result, '{', '(');
+  llvm::replace(result, '}', ')');
+  return result;
+}
+
+namespace {
+
+/// " ('q')" when `value` is an argument with `attn.name`, else nothing.
+std::string getArgumentSuffix(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return "";
+  auto function =
+      dyn_cast_or_null<func::FuncOp>(argument.getOwner()->getParentOp());
+  if (!function || !argument.getOwner()->isEntryBlock())
+    return "";
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                    "attn.name");
+  return name ? " ('" + withoutBraces(name) + "')" : "";
+}
+
+/// Appends checks of one op.
+class Collector {
+public:
+  Collector(OpBuilder &builder, Operation *op,
+            SmallVectorImpl<RuntimeCheck> &checks)
+      : builder(builder), op(op), loc(op->getLoc()),
+        name(op->getName().getStringRef().str()), checks(checks) {}
+
+  void addExtentConstraints(ExtentConstraintsOpInterface constrained) {
+    SmallVector<ExtentConstraint> constraints;
+    constrained.getExtentConstraints(constraints);
+    for (ExtentConstraint &c : constraints) {
+      std::string lhsName = c.lhsName.str() + getArgumentSuffix(c.lhs);
+      std::string rhsName = c.rhsName.str() + getArgumentSuffix(c.rhs);
+      c.lhsName = lhsName;
+      c.rhsName = rhsName;
+      add(c.relation, extent(c.lhs, c.lhsDim), extent(c.rhs, c.rhsDim),
+          getViolationText(c));
+    }
+  }
+
+  /// Static extents of result types against those that follow from operands.
+  void addInferredShape(ReifyRankedShapedTypeOpInterface shaped) {
+    ReifiedRankedShapedTypeDims shapes;
+    if (failed(shaped.reifyResultShapes(builder, shapes)))
+      return;
+    for (auto [result, shape] : llvm::zip(op->getResults(), shapes)) {
+      auto type = cast<RankedTensorType>(result.getType());
+      for (auto [d, inferred] : llvm::enumerate(shape))
+        if (!type.isDynamicDim(d))
+          add(ExtentRelation::Equal, inferred,
+              builder.getIndexAttr(type.getDimSize(d)),
+              "extent " + Twine(d) + " of the result of " + name +
+                  " is {0} but its type says {1}");
+    }
+  }
+
+  /// Extents that the indexing maps tie to one loop agree; other accesses stay
+  /// inside of their operand.
+  void addIndexingMaps(linalg::LinalgOp linalgOp) {
+    SmallVector<OpFoldResult> loops(linalgOp.getNumLoops());
+    SmallVector<std::string> texts(linalgOp.getNumLoops());
+    auto describe = [&](OpOperand &operand, int64_t d) {
+      return "extent " + std::to_string(d) + " of operand " +
+             std::to_string(operand.getOperandNumber()) +
+             getArgumentSuffix(operand.get());
+    };
+    auto forEach = [&](function_ref<void(OpOperand &, int64_t, AffineExpr)> f) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (isa<RankedTensorType>(operand.get().getType()))
+          for (auto [d, expr] : llvm::enumerate(
+                   linalgOp.getMatchingIndexingMap(&operand).getResults()))
+            f(operand, d, expr);
+    };
+    forEach([&](OpOperand &operand, int64_t d, AffineExpr expr) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim)
+        return;
+      OpFoldResult &first = loops[dim.getPosition()];
+      if (!first) {
+        first = extent(operand.get(), d);
+        texts[dim.getPosition()] = describe(operand, d);
+        return;
+      }
+      add(ExtentRelation::Equal, first, extent(operand.get(), d),
+          texts[dim.getPosition()] + " of " + name + " is {0} but " +
+              describe(operand, d) + " is {1}");
+    });
+    if (llvm::any_of(loops, [](OpFoldResult loop) { return !loop; }))
+      return;
+    // The largest index of a sliding window is reached at the last iterations.
+    AffineExpr one = builder.getAffineConstantExpr(1);
+    SmallVector<AffineExpr> last;
+    for (int64_t i = 0; i < linalgOp.getNumLoops(); ++i)
+      last.push_back(builder.getAffineDimExpr(i) - one);
+    forEach([&](OpOperand &operand, int64_t d, AffineExpr expr) {
+      if (isa<AffineDimExpr>(expr))
+        return;
+      OpFoldResult reach = affine::makeComposedFoldedAffineApply(
+          builder, loc, expr.replaceDims(last) + one, loops);
+      add(ExtentRelation::AtMost, reach, extent(operand.get(), d),
+          name + " reaches {0} elements of a dimension but " +
+              describe(operand, d) + " is {1}");
+    });
+  }
+
+  void addElementwise() {
+    Value first;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+      if (!type)
+        continue;
+      if (!first) {
+        first = operand.get();
+        continue;
+      }
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        add(ExtentRelation::Equal, extent(first, d), extent(operand.get(), d),
+            "extent " + Twine(d) + " of the first operand of " + name +
+                getArgumentSuffix(first) + " is {0} but of operand " +
+                Twine(operand.getOperandNumber()) +
+                getArgumentSuffix(operand.get()) + " is {1}");
+    }
+  }
+
+  void addCast(tensor::CastOp cast) {
+    auto source = dyn_cast<RankedTensorType>(cast.getSource().getType());
+    auto dest = dyn_cast<RankedTensorType>(cast.getType());
+    if (!source || !dest)
+      return;
+    for (int64_t d = 0; d < dest.getRank(); ++d)
+      if (source.isDynamicDim(d) && !dest.isDynamicDim(d))
+        add(ExtentRelation::Equal, extent(cast.getSource(), d),
+            builder.getIndexAttr(dest.getDimSize(d)),
+            "extent " + Twine(d) + " of the operand" +
+                getArgumentSuffix(cast.getSource()) +
+                " of tensor.cast is {0} but the result type says {1}");
+  }
+
+  void addExpand(tensor::ExpandShapeOp expand) {
+    SmallVector<OpFoldResult> sizes = expand.getMixedOutputShape();
+    addSizes(sizes);
+    for (auto [d, group] : llvm::enumerate(expand.getReassociationIndices()))
+      add(ExtentRelation::Equal, extent(expand.getSrc(), d),
+          multiply(
+              llvm::map_to_vector(group, [&](int64_t i) { return sizes[i]; })),
+          "extent " + Twine(d) + " of the operand" +
+              getArgumentSuffix(expand.getSrc()) +
+              " of tensor.expand_shape is {0} but its parts make {1}");
+  }
+
+  void addCollapse(tensor::CollapseShapeOp collapse) {
+    RankedTensorType type = collapse.getResultType();
+    for (auto [d, group] : llvm::enumerate(collapse.getReassociationIndices()))
+      if (!type.isDynamicDim(d))
+        add(ExtentRelation::Equal,
+            multiply(llvm::map_to_vector(
+                group,
+                [&](int64_t i) { return extent(collapse.getSrc(), i); })),
+            builder.getIndexAttr(type.getDimSize(d)),
+            "extents of the operand" + getArgumentSuffix(collapse.getSrc()) +
+                " of tensor.collapse_shape make {0} but extent " + Twine(d) +
+                " of the result type is {1}");
+  }
+
+  /// A slice lies inside of `whole`.
+  void addSlice(Value whole, OffsetSizeAndStrideOpInterface slice) {
+    SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
+    SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
+    SmallVector<OpFoldResult> strides = slice.getMixedStrides();
+    addSizes(sizes);
+    AffineExpr offset, size, stride;
+    bindDims(builder.getContext(), offset, size, stride);
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      add(ExtentRelation::AtMost, builder.getIndexAttr(0), offsets[d],
+          "offset " + Twine(d) + " of " + name + " is {1}, less than {0}");
+      // One past the last element for a stride of 1, the common case; larger
+      // strides multiply two run-time values and stay arith.
+      OpFoldResult end;
+      if (isConstantIntValue(strides[d], 1)) {
+        end = affine::makeComposedFoldedAffineApply(builder, loc, offset + size,
+                                                    {offsets[d], sizes[d]});
+      } else {
+        add(ExtentRelation::AtMost, builder.getIndexAttr(1), strides[d],
+            "stride " + Twine(d) + " of " + name + " is {1}, less than {0}");
+        OpFoldResult span = multiply({sizes[d], strides[d]});
+        end = affine::makeComposedFoldedAffineApply(
+            builder, loc, offset + size - stride + 1,
+            {offsets[d], span, strides[d]});
+      }
+      add(ExtentRelation::AtMost, end, extent(whole, d),
+          "slice of " + name + " ends at {0} of dimension " + Twine(d) +
+              ", more than the extent" + getArgumentSuffix(whole) + ", {1}");
+    }
+  }
+
+  /// Run-time sizes are not negative.
+  void addSizes(ArrayRef<OpFoldResult> sizes) {
+    for (auto [d, size] : llvm::enumerate(sizes))
+      if (isa<Value>(size))
+        add(ExtentRelation::AtMost, builder.getIndexAttr(0), size,
+            "size " + Twine(d) + " of " + name + " is {1}, less than {0}");
+  }
+
+private:
+  OpFoldResult extent(Value value, int64_t d) {
+    return tensor::getMixedSize(builder, loc, value, d);
+  }
+
+  OpFoldResult multiply(ArrayRef<OpFoldResult> factors) {
+    int64_t constant = 1;
+    Value product;
+    for (OpFoldResult factor : factors) {
+      if (std::optional<int64_t> known = getConstantIntValue(factor)) {
+        constant *= *known;
+        continue;
+      }
+      Value value = cast<Value>(factor);
+      product =
+          product
+              ? arith::MulIOp::create(builder, loc, product, value).getResult()
+              : value;
+    }
+    OpFoldResult known = builder.getIndexAttr(constant);
+    if (!product)
+      return known;
+    if (constant == 1)
+      return product;
+    return arith::MulIOp::create(
+               builder, loc, product,
+               getValueOrCreateConstantIndexOp(builder, loc, known))
+        .getResult();
+  }
+
+  void add(ExtentRelation relation, OpFoldResult lhs, OpFoldResult rhs,
+           const Twine &text) {
+    if (getConstantIntValue(lhs) && getConstantIntValue(rhs) &&
+        holds(relation, *getConstantIntValue(lhs), *getConstantIntValue(rhs)))
+      return;
+    checks.push_back(
+        {relation, getValueOrCreateConstantIndexOp(builder, loc, lhs),
+         getValueOrCreateConstantIndexOp(builder, loc, rhs), text.str(), loc});
+  }
+
+  OpBuilder &builder;
+  Operation *op;
+  Location loc;
+  std::string name;
+  SmallVectorImpl<RuntimeCheck> &checks;
+};
+
+} // namespace
+
+void attn::collectChecks(OpBuilder &builder, Operation *op,
+                         SmallVectorImpl<RuntimeCheck> &checks) {
+  Collector collector(builder, op, checks);
+  if (auto constrained = dyn_cast<ExtentConstraintsOpInterface>(op))
+    collector.addExtentConstraints(constrained);
+  if (isa_and_nonnull<AttnDialect>(op->getDialect())) {
+    if (auto shaped = dyn_cast<ReifyRankedShapedTypeOpInterface>(op))
+      collector.addInferredShape(shaped);
+    return;
+  }
+  if (op->hasTrait<OpTrait::Elementwise>())
+    return collector.addElementwise();
+  TypeSwitch<Operation *>(op)
+      .Case([&](linalg::LinalgOp linalgOp) {
+        collector.addIndexingMaps(linalgOp);
+      })
+      .Case([&](tensor::CastOp cast) { collector.addCast(cast); })
+      .Case([&](tensor::ExpandShapeOp expand) { collector.addExpand(expand); })
+      .Case([&](tensor::CollapseShapeOp collapse) {
+        collector.addCollapse(collapse);
+      })
+      .Case([&](tensor::EmptyOp empty) {
+        collector.addSizes(empty.getMixedSizes());
+      })
+      .Case([&](tensor::ExtractSliceOp slice) {
+        collector.addSlice(slice.getSource(), slice);
+      })
+      .Case([&](tensor::InsertSliceOp slice) {
+        collector.addSlice(slice.getDest(), slice);
+      });
+}

@@ -1,0 +1,213 @@
+// Constraints of pack, online_attention and merge_partials, one test a label.
+
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// pack C1: rank 2
+func.func @pack_c1(%s: memref<4x4x64xf32>, %d: memref<64x64xf32>) {
+  // expected-error @+1 {{source must be a tensor or memref of rank 2, got 'memref<4x4x64xf32>' (C1)}}
+  attn.pack ins(%s : memref<4x4x64xf32>) outs(%d : memref<64x64xf32>) factor 1.0
+  return
+}
+
+// -----
+
+// pack C1: float element types
+func.func @pack_c1_type(%s: memref<4x64xi32>, %d: memref<64x64xf32>) {
+  // expected-error @+1 {{source must have a float element type, got 'i32' (C1)}}
+  attn.pack ins(%s : memref<4x64xi32>) outs(%d : memref<64x64xf32>) factor 1.0
+  return
+}
+
+// -----
+
+// pack C2: the destination is static
+func.func @pack_c2(%s: memref<4x64xf32>, %d: memref<?x64xf32>) {
+  // expected-error @+1 {{dest must have static extents, got 'memref<?x64xf32>' (C2)}}
+  attn.pack ins(%s : memref<4x64xf32>) outs(%d : memref<?x64xf32>) factor 1.0
+  return
+}
+
+// -----
+
+// pack C2: the source fits
+func.func @pack_c2_fit(%s: memref<?x65xf32>, %d: memref<64x64xf32>) {
+  // expected-error @+1 {{extent 1 of source is 65, more than of dest, 64 (C2)}}
+  attn.pack ins(%s : memref<?x65xf32>) outs(%d : memref<64x64xf32>) factor 1.0
+  return
+}
+
+// -----
+
+// online_attention C1: ranks
+func.func @online_c1(%q: memref<8x64xf32>, %acc: memref<8x64xf32>, %i: index) {
+  // expected-error @+1 {{max must be a tensor or memref of rank 1, got 'memref<8x64xf32>' (C1)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%acc, %acc, %acc : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C2: second extents are static
+func.func @online_c2(%q: memref<8x?xf32>, %k: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{head dim of query must be static and positive, got 'memref<8x?xf32>' (C2)}}
+  attn.online_attention ins(%q, %k, %k : memref<8x?xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%k, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C2: second extents are equal
+func.func @online_c2_equal(%q: memref<8x32xf32>, %k: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{head dim of query is 32 but head dim of key is 64 (C2)}}
+  attn.online_attention ins(%q, %k, %k : memref<8x32xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%k, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C3: key and value lengths
+func.func @online_c3(%q: memref<8x64xf32>, %k: memref<9x64xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{key count of key is 9 but key count of value is 8 (C3)}}
+  attn.online_attention ins(%q, %k, %q : memref<8x64xf32>, memref<9x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C4: the accumulator is [M, Dv]
+func.func @online_c4_acc(%q: memref<8x64xf32>, %acc: memref<8x32xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{head dim of acc is 32 but head dim of value is 64 (C4)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%acc, %m, %m : memref<8x32xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C4: the sum is [M]
+func.func @online_c4_sum(%q: memref<8x64xf32>, %m: memref<8xf32>, %l: memref<9xf32>, %i: index) {
+  // expected-error @+1 {{row count of sum is 9 but row count of query is 8 (C4)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %l : memref<8x64xf32>, memref<8xf32>, memref<9xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C5: log2 excludes a score region
+func.func @online_c5(%q: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{log2 excludes a score region (C5)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i) log2 score {
+  ^bb0(%s: f32, %b: index, %h: index, %r: index, %c: index):
+    attn.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+// online_attention C6: regions as in attention
+func.func @online_c6(%q: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{mask region must have arguments ('index', 'index', 'index', 'index'), got () (C6)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i) mask {
+    %true = arith.constant true
+    attn.yield %true : i1
+  }
+  return
+}
+
+// -----
+
+// merge_partials C1: ranks
+func.func @merge_c1(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8xf32>) {
+  // expected-error @+1 {{output must be a tensor or memref of rank 2, got 'memref<8xf32>' (C1)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o : memref<8xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C1: one or two outputs
+func.func @merge_c1_outputs(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>) {
+  // expected-error @+1 {{must have one or two outputs, got 0 (C1)}}
+  "attn.merge_partials"(%a, %m, %m) : (memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>) -> ()
+  return
+}
+
+// -----
+
+// merge_partials C2: partial and row counts agree
+func.func @merge_c2(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %s: memref<3x8xf32>, %o: memref<8x64xf32>) {
+  // expected-error @+1 {{partial count of sum is 3 but partial count of acc is 2 (C2)}}
+  attn.merge_partials ins(%a, %m, %s : memref<2x8x64xf32>, memref<2x8xf32>, memref<3x8xf32>)
+      outs(%o : memref<8x64xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C2: row counts agree
+func.func @merge_c2_rows(%a: memref<2x8x64xf32>, %m: memref<2x9xf32>, %s: memref<2x8xf32>, %o: memref<8x64xf32>) {
+  // expected-error @+1 {{row count of max is 9 but row count of acc is 8 (C2)}}
+  attn.merge_partials ins(%a, %m, %s : memref<2x8x64xf32>, memref<2x9xf32>, memref<2x8xf32>)
+      outs(%o : memref<8x64xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C3: the output's second extent is Dv
+func.func @merge_c3(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8x32xf32>) {
+  // expected-error @+1 {{head dim of output is 32 but head dim of acc is 64 (C3)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o : memref<8x32xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C3: no more rows than the partials have
+func.func @merge_c3_rows(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<9x64xf32>) {
+  // expected-error @+1 {{row count of output is 9, more than row count of acc, 8 (C3)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o : memref<9x64xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C3: the outputs' first extents agree
+func.func @merge_c3_lse(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<6x64xf32>, %lse: memref<7xf32>) {
+  // expected-error @+1 {{row count of log-sum-exp is 7 but row count of output is 6 (C3)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o, %lse : memref<6x64xf32>, memref<7xf32>)
+  return
+}
+
+// -----
+
+// A tile is a multiple of the register tile.
+// expected-error @+1 {{schedule tile size 100 is not a multiple of registers times lanes, 64}}
+func.func private @schedule() attributes {s = #attn.schedule<kernel = gemm, tile = [64, 100], registers = [4, 4], lanes = 16>}
+
+// -----
+
+// expected-error @+1 {{schedule has 12 lanes, expected a power of two up to 64}}
+func.func private @schedule() attributes {s = #attn.schedule<kernel = gemm, tile = [64, 100], registers = [4, 4], lanes = 12>}
+
+// -----
+
+// expected-error @+1 {{schedule needs two tile sizes and two register tile sizes, got 3 and 2}}
+func.func private @schedule() attributes {s = #attn.schedule<kernel = gemm, tile = [64, 64, 64], registers = [4, 4], lanes = 16>}
+
+// -----
+
+// expected-error @+1 {{schedule size 0 is outside [1, 1048576]}}
+func.func private @schedule() attributes {s = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 0], lanes = 16>}

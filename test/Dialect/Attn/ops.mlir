@@ -1,0 +1,160 @@
+// Every op survives printing and parsing, in custom and in generic form.
+
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @heads
+// CHECK: attn.split_heads %{{.*}} {num_heads = 12 : i64} : tensor<?x?x384xf32> -> tensor<?x12x?x32xf32>
+// CHECK: attn.merge_heads %{{.*}} : tensor<?x12x?x32xf32> -> tensor<?x?x384xf32>
+func.func @heads(%x: tensor<?x?x384xf32>) -> tensor<?x?x384xf32> {
+  %split = attn.split_heads %x {num_heads = 12} : tensor<?x?x384xf32> -> tensor<?x12x?x32xf32>
+  %merged = attn.merge_heads %split : tensor<?x12x?x32xf32> -> tensor<?x?x384xf32>
+  return %merged : tensor<?x?x384xf32>
+}
+
+// CHECK-LABEL: func.func @rope
+// CHECK: attn.rope %{{.*}} half rotary_dim 64 offset(%{{.*}}) : tensor<?x8x?x64xf32>
+// CHECK: attn.rope %{{.*}} interleaved rotary_dim 32 base 5.000000e+05 positions(%{{.*}} : tensor<?x?xi64>) : tensor<?x8x?x64xf32>
+// CHECK: attn.rope %{{.*}} half rotary_dim 64 tables(%{{.*}}, %{{.*}} : tensor<?x32xf32>, tensor<?x32xf32>) : tensor<?x8x?x64xf32>
+func.func @rope(%x: tensor<?x8x?x64xf32>, %past: index, %ids: tensor<?x?xi64>,
+                %table: tensor<?x32xf32>) -> tensor<?x8x?x64xf32> {
+  %0 = attn.rope %x half rotary_dim 64 offset(%past) : tensor<?x8x?x64xf32>
+  %1 = attn.rope %0 interleaved rotary_dim 32 base 5.0e5 positions(%ids : tensor<?x?xi64>) : tensor<?x8x?x64xf32>
+  %2 = attn.rope %1 half rotary_dim 64 tables(%table, %table : tensor<?x32xf32>, tensor<?x32xf32>) : tensor<?x8x?x64xf32>
+  return %2 : tensor<?x8x?x64xf32>
+}
+
+// CHECK-LABEL: func.func @scores
+// CHECK: attn.qk %{{.*}}, %{{.*}} : tensor<?x8x?x64xbf16>, tensor<?x2x?x64xf16> -> tensor<?x8x?x?xf32>
+// CHECK: attn.scale %{{.*}} by -1.250000e-01 : tensor<?x8x?x?xf32>
+// CHECK: attn.softcap %{{.*}} at 5.000000e+01 : tensor<?x8x?x?xf32>
+// CHECK: attn.bias %{{.*}}, %{{.*}} : tensor<?x8x?x?xf32>, tensor<8x1x?xf16>
+// CHECK: attn.score_map %{{.*}} : tensor<?x8x?x?xf32> {
+// CHECK-NEXT: ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.yield %{{.*}} : f32
+// CHECK: attn.weighted_sum %{{.*}}, %{{.*}} : tensor<?x8x?x?xf32>, tensor<?x2x?x32xf16> -> tensor<?x8x?x32xf16>
+func.func @scores(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xf16>, %bias: tensor<8x1x?xf16>,
+                  %v: tensor<?x2x?x32xf16>) -> tensor<?x8x?x32xf16> {
+  %0 = attn.qk %q, %k : tensor<?x8x?x64xbf16>, tensor<?x2x?x64xf16> -> tensor<?x8x?x?xf32>
+  %1 = attn.scale %0 by -0.125 : tensor<?x8x?x?xf32>
+  %2 = attn.softcap %1 at 50.0 : tensor<?x8x?x?xf32>
+  %3 = attn.bias %2, %bias : tensor<?x8x?x?xf32>, tensor<8x1x?xf16>
+  %4 = attn.score_map %3 : tensor<?x8x?x?xf32> {
+  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.addf %score, %score : f32
+    attn.yield %x : f32
+  }
+  %5 = attn.masked_softmax %4 : tensor<?x8x?x?xf32>
+  %6 = attn.weighted_sum %5, %v : tensor<?x8x?x?xf32>, tensor<?x2x?x32xf16> -> tensor<?x8x?x32xf16>
+  return %6 : tensor<?x8x?x32xf16>
+}
+
+// Each clause alone, then all of them.
+// CHECK-LABEL: func.func @masks
+// CHECK: attn.masked_softmax %{{[^ ]*}} : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} causal(top_left) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} causal(offset %{{.*}} : index) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} window[2, -1](bottom_right) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} window[0, 0](offset %{{.*}} : tensor<?xi32>) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} lengths(%{{.*}} : tensor<?xi32>) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} mask(%{{.*}} : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} causal(bottom_right) window[4, -1] lengths(%{{.*}} : tensor<?xi32>) mask(%{{.*}} : tensor<?x?xi1>) visible {
+// CHECK-NEXT: ^bb0(%b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.yield %{{.*}} : i1
+// CHECK: } : tensor<?x8x?x?xf64>
+func.func @masks(%s: tensor<?x8x?x?xf64>, %past: index, %pasts: tensor<?xi32>,
+                 %mask: tensor<?x?xi1>) -> tensor<?x8x?x?xf64> {
+  %0 = attn.masked_softmax %s : tensor<?x8x?x?xf64>
+  %1 = attn.masked_softmax %0 causal(top_left) : tensor<?x8x?x?xf64>
+  %2 = attn.masked_softmax %1 causal(offset %past : index) : tensor<?x8x?x?xf64>
+  %3 = attn.masked_softmax %2 window[2, -1](bottom_right) : tensor<?x8x?x?xf64>
+  %4 = attn.masked_softmax %3 window[0, 0](offset %pasts : tensor<?xi32>) : tensor<?x8x?x?xf64>
+  %5 = attn.masked_softmax %4 lengths(%pasts : tensor<?xi32>) : tensor<?x8x?x?xf64>
+  %6 = attn.masked_softmax %5 mask(%mask : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
+  %7 = attn.masked_softmax %6 causal(bottom_right) window[4, -1] lengths(%pasts : tensor<?xi32>)
+      mask(%mask : tensor<?x?xi1>) visible {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %near = arith.cmpi ne, %i, %j : index
+    attn.yield %near : i1
+  } : tensor<?x8x?x?xf64>
+  return %7 : tensor<?x8x?x?xf64>
+}
+
+// CHECK-LABEL: func.func @attention
+// CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x32xf16>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>) scale 1.250000e-01
+// CHECK-SAME: offsets(%{{[^)]*}})
+// CHECK-SAME: schedule(<kernel = queries_in_lanes, tile = [64, 128], registers = [4, 4], lanes = 16>)
+// CHECK-SAME: score {
+// CHECK-NEXT: ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: mask {
+// CHECK-NEXT: ^bb0(%b: index, %h: index, %i: index, %j: index):
+// CHECK: -> tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
+func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x32xf16>,
+                     %o: tensor<?x8x?x32xf16>, %lse: tensor<?x8x?xf32>, %at: index)
+    -> (tensor<?x8x?x32xf16>, tensor<?x8x?xf32>) {
+  %0:2 = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x32xf16>)
+      outs(%o, %lse : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>) scale 0.125
+      offsets(%at, %at, %at, %at)
+      schedule(<kernel = queries_in_lanes, tile = [64, 128], registers = [4, 4], lanes = 16>)
+  score {
+  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %score : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %visible = arith.cmpi sle, %j, %i : index
+    attn.yield %visible : i1
+  } -> tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
+  return %0#0, %0#1 : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
+}
+
+// CHECK-LABEL: func.func @tiles
+// CHECK: attn.pack ins(%{{.*}} : memref<?x64xf16>) outs(%{{.*}} : memref<64x64xf32, strided<[1, 64]>>) factor 1.250000e-01
+// CHECK: attn.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
+// CHECK-SAME: at(%{{[^)]*}}) log2 mask {
+// CHECK: attn.merge_partials ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<?x32xf16>, memref<?xf32>) log2
+func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1, 64]>>,
+                 %q: memref<64x64xf32>, %k: memref<?x64xf32>, %v: memref<?x32xf32>,
+                 %acc: memref<64x32xf32>, %stat: memref<64xf32>, %at: index,
+                 %accs: memref<?x64x32xf32>, %stats: memref<?x64xf32>,
+                 %o: memref<?x32xf16>, %lse: memref<?xf32>) {
+  attn.pack ins(%source : memref<?x64xf16>) outs(%tile : memref<64x64xf32, strided<[1, 64]>>) factor 0.125
+  attn.online_attention ins(%q, %k, %v : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
+      outs(%acc, %stat, %stat : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
+      at(%at, %at, %at, %at) log2 mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %visible = arith.cmpi sle, %j, %i : index
+    attn.yield %visible : i1
+  }
+  attn.merge_partials ins(%accs, %stats, %stats : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
+      outs(%o, %lse : memref<?x32xf16>, memref<?xf32>) log2
+  return
+}
+
+// CHECK-LABEL: func.func @tiles_on_tensors
+// CHECK: attn.pack {{.*}} -> tensor<64x64xf32>
+// CHECK: attn.online_attention {{.*}} score {
+// CHECK: -> tensor<64x32xf32>, tensor<64xf32>, tensor<64xf32>
+// CHECK: attn.merge_partials {{.*}} -> tensor<?x32xf16>
+func.func @tiles_on_tensors(%source: tensor<?x64xf16>, %tile: tensor<64x64xf32>,
+                            %k: tensor<?x64xf32>, %v: tensor<?x32xf32>,
+                            %acc: tensor<64x32xf32>, %stat: tensor<64xf32>, %at: index,
+                            %accs: tensor<?x64x32xf32>, %stats: tensor<?x64xf32>,
+                            %o: tensor<?x32xf16>) -> (tensor<64x32xf32>, tensor<?x32xf16>) {
+  %q = attn.pack ins(%source : tensor<?x64xf16>) outs(%tile : tensor<64x64xf32>) factor 1.0 -> tensor<64x64xf32>
+  %state:3 = attn.online_attention ins(%q, %k, %v : tensor<64x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>)
+      outs(%acc, %stat, %stat : tensor<64x32xf32>, tensor<64xf32>, tensor<64xf32>)
+      at(%at, %at, %at, %at) score {
+  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %score : f32
+  } -> tensor<64x32xf32>, tensor<64xf32>, tensor<64xf32>
+  %result = attn.merge_partials ins(%accs, %stats, %stats : tensor<?x64x32xf32>, tensor<?x64xf32>, tensor<?x64xf32>)
+      outs(%o : tensor<?x32xf16>) -> tensor<?x32xf16>
+  return %state#0, %result : tensor<64x32xf32>, tensor<?x32xf16>
+}
+
+// CHECK: module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, features = "+avx512f">}
+module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, features = "+avx512f">} {
+}
