@@ -270,7 +270,8 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 
 namespace {
 
-/// scale(scale(x, a), b) is scale(x, a * b) when the product is finite.
+/// scale(scale(x, a), b) is scale(x, a * b) when the product neither overflows
+/// nor vanishes.
 struct ScaleOfScale : OpRewritePattern<ScaleOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ScaleOp op,
@@ -278,9 +279,10 @@ struct ScaleOfScale : OpRewritePattern<ScaleOp> {
     auto inner = op.getScores().getDefiningOp<ScaleOp>();
     if (!inner || !inner->hasOneUse())
       return rewriter.notifyMatchFailure(op, "scores come from no own scale");
-    double factor =
-        inner.getFactor().convertToDouble() * op.getFactor().convertToDouble();
-    if (!std::isfinite(factor))
+    double a = inner.getFactor().convertToDouble();
+    double b = op.getFactor().convertToDouble();
+    double factor = a * b;
+    if (!std::isfinite(factor) || (factor == 0.0 && a != 0.0 && b != 0.0))
       return rewriter.notifyMatchFailure(op, "product of factors overflows");
     rewriter.replaceOpWithNewOp<ScaleOp>(op, op.getType(), inner.getScores(),
                                          rewriter.getF64FloatAttr(factor));

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EntrySignature.h"
 #include "RuntimeChecks.h"
 #include "attn/Dialect/Attn/IR/AttnDialect.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -30,9 +31,7 @@
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 namespace attn {
 #define GEN_PASS_DEF_GENERATESHAPEFUNCTIONSPASS
@@ -46,109 +45,6 @@ namespace {
 
 constexpr StringLiteral kPrefix = "__attn_shape_";
 constexpr StringLiteral kModuleInfo = "__attn_module_info";
-
-//===----------------------------------------------------------------------===//
-// Signatures
-//===----------------------------------------------------------------------===//
-
-/// What callers know of one argument.
-struct Argument {
-  std::string name;
-  Type type;
-  /// Names of the extents, "" where anonymous; empty for scalars.
-  SmallVector<StringRef> dims;
-};
-
-bool isScalar(Type type) {
-  return type.isIndex() || isa<FloatType>(type) ||
-         (type.isSignlessInteger() && type.getIntOrFloatBitWidth() <= 64);
-}
-
-/// Reads and checks `attn.name` and `attn.dims` of all arguments.
-FailureOr<SmallVector<Argument>> getArguments(func::FuncOp function) {
-  SmallVector<Argument> arguments;
-  llvm::StringSet<> names;
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor && !isScalar(type))
-      return function.emitError()
-             << "argument " << i
-             << " of an entry must be a ranked tensor or a scalar, got "
-             << type;
-    Argument argument{"arg" + std::to_string(i), type, {}};
-    if (Attribute attribute = function.getArgAttr(i, "attn.name")) {
-      auto name = dyn_cast<StringAttr>(attribute);
-      if (!name || name.empty())
-        return function.emitError()
-               << "attn.name of argument " << i
-               << " must be a string that is not empty, got " << attribute;
-      argument.name = withoutBraces(name);
-    }
-    if (!names.insert(argument.name).second)
-      return function.emitError() << "two arguments are called '"
-                                  << argument.name << "', the second is " << i;
-    int64_t rank = tensor ? tensor.getRank() : 0;
-    argument.dims.assign(rank, "");
-    if (Attribute attribute = function.getArgAttr(i, "attn.dims")) {
-      auto dims = dyn_cast<ArrayAttr>(attribute);
-      if (!dims || !llvm::all_of(dims, llvm::IsaPred<StringAttr>) ||
-          static_cast<int64_t>(dims.size()) != rank)
-        return function.emitError()
-               << "attn.dims of argument " << i << " must be an array of "
-               << rank << " strings, got " << attribute;
-      for (auto [dim, name] :
-           llvm::zip(argument.dims, dims.getAsRange<StringAttr>()))
-        dim = name.getValue();
-    }
-    arguments.push_back(std::move(argument));
-  }
-  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    if (!isa<RankedTensorType>(type) && !isScalar(type))
-      return function.emitError()
-             << "result " << i
-             << " of an entry must be a ranked tensor or a scalar, got "
-             << type;
-  return arguments;
-}
-
-llvm::json::Object getTypeInfo(Type type) {
-  std::string element;
-  llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
-  llvm::json::Array shape;
-  if (auto tensor = dyn_cast<RankedTensorType>(type))
-    for (int64_t extent : tensor.getShape())
-      shape.push_back(ShapedType::isDynamic(extent)
-                          ? llvm::json::Value(nullptr)
-                          : llvm::json::Value(extent));
-  return llvm::json::Object{
-      {"kind", isa<RankedTensorType>(type) ? "tensor" : "scalar"},
-      {"type", std::move(element)},
-      {"shape", std::move(shape)}};
-}
-
-llvm::json::Object getFunctionInfo(func::FuncOp function,
-                                   ArrayRef<Argument> arguments,
-                                   ArrayRef<std::string> texts) {
-  llvm::json::Array args, results, checks;
-  for (const Argument &argument : arguments) {
-    llvm::json::Object info = getTypeInfo(argument.type);
-    info["name"] = llvm::json::fixUTF8(argument.name);
-    llvm::json::Array dims;
-    for (StringRef dim : argument.dims)
-      dims.push_back(llvm::json::fixUTF8(dim));
-    info["dims"] = std::move(dims);
-    args.push_back(std::move(info));
-  }
-  for (Type type : function.getResultTypes())
-    results.push_back(getTypeInfo(type));
-  for (const std::string &text : texts)
-    checks.push_back(llvm::json::fixUTF8(text));
-  return llvm::json::Object{{"name", llvm::json::fixUTF8(function.getName())},
-                            {"args", std::move(args)},
-                            {"results", std::move(results)},
-                            {"checks", std::move(checks)},
-                            {"remarks", llvm::json::Array()}};
-}
 
 //===----------------------------------------------------------------------===//
 // Pushing tensor.dim to the arguments
@@ -235,8 +131,11 @@ LogicalResult verifyOnlyExtents(func::FuncOp shape, func::FuncOp function) {
       return WalkResult::advance();
     if (isa<func::ReturnOp>(op))
       return WalkResult::advance();
-    culprit = op;
-    return WalkResult::interrupt();
+    // The extent that was asked for says more than the op it is asked of.
+    if (!culprit || isa<tensor::DimOp>(op))
+      culprit = op;
+    return isa<tensor::DimOp>(culprit) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
   });
   if (!culprit)
     return success();
@@ -251,11 +150,11 @@ LogicalResult verifyOnlyExtents(func::FuncOp shape, func::FuncOp function) {
     if (producer)
       diag << "a result of '" << producer->getName() << "'";
     else
-      diag << "an argument";
+      diag << "an argument or block argument";
     return diag << " cannot be computed from the extents of the arguments of '"
                 << function.getName() << "'";
   }
-  return culprit->emitError()
+  return mlir::emitError(culprit->getLoc())
          << "extents in '" << function.getName() << "' depend on '"
          << culprit->getName()
          << "', which does not follow from the extents of the arguments";
@@ -267,7 +166,7 @@ LogicalResult verifyOnlyExtents(func::FuncOp shape, func::FuncOp function) {
 
 class ShapeFunctionBuilder {
 public:
-  ShapeFunctionBuilder(func::FuncOp function, ArrayRef<Argument> arguments)
+  ShapeFunctionBuilder(func::FuncOp function, ArrayRef<EntryArgument> arguments)
       : function(function), arguments(arguments), builder(function) {}
 
   /// Adds the shape function after `function`; the texts of its checks.
@@ -299,7 +198,7 @@ private:
   void readAnchor();
 
   func::FuncOp function;
-  ArrayRef<Argument> arguments;
+  ArrayRef<EntryArgument> arguments;
   OpBuilder builder;
   func::FuncOp shape;
   Location loc = UnknownLoc::get(function.getContext());
@@ -371,8 +270,9 @@ LogicalResult ShapeFunctionBuilder::collectOpChecks() {
       collectChecks(innerBuilder, nested, inner);
       if (inner.empty())
         return WalkResult::advance();
-      nested->emitOpError() << "has run-time extents inside of '"
-                            << op.getName() << "', which cannot be checked";
+      mlir::emitError(nested->getLoc())
+          << "'" << nested->getName() << "' has run-time extents inside of '"
+          << op.getName() << "', which cannot be checked";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())
@@ -403,8 +303,8 @@ void ShapeFunctionBuilder::replaceArguments() {
   Block &body = shape.front();
   Type i64 = builder.getI64Type();
   int64_t count = 0;
-  for (const Argument &argument : arguments)
-    count += isScalar(argument.type) ? 1 : argument.dims.size();
+  for (const EntryArgument &argument : arguments)
+    count += isEntryScalar(argument.type) ? 1 : argument.dims.size();
   for (int64_t size : {count, static_cast<int64_t>(resultExtents.size()),
                        static_cast<int64_t>(2)})
     body.addArgument(MemRefType::get({size}, i64), loc);
@@ -483,30 +383,37 @@ void ShapeFunctionBuilder::guardDivisions() {
   anchor();
 }
 
-/// Whether `value` is at least 0 because extents of arguments are.
-bool isNonNegative(Value value, Value dims, ArrayRef<Argument> arguments) {
-  APInt known;
-  if (matchPattern(value, m_ConstantInt(&known)))
-    return !known.isNegative();
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  if (isa<arith::AddIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp>(op))
-    return llvm::all_of(op->getOperands(), [&](Value operand) {
-      return isNonNegative(operand, dims, arguments);
-    });
-  auto cast = dyn_cast<arith::IndexCastOp>(op);
+/// Whether `value` is an extent of an argument, as `dims` gives it.
+bool isArgumentExtent(Value value, Value dims,
+                      ArrayRef<EntryArgument> arguments) {
+  auto cast = value.getDefiningOp<arith::IndexCastOp>();
   auto load = cast ? cast.getIn().getDefiningOp<memref::LoadOp>() : nullptr;
+  APInt index;
   if (!load || load.getMemRef() != dims ||
-      !matchPattern(load.getIndices()[0], m_ConstantInt(&known)))
+      !matchPattern(load.getIndices()[0], m_ConstantInt(&index)))
     return false;
   int64_t position = 0;
-  for (const Argument &argument : arguments) {
-    position += isScalar(argument.type) ? 1 : argument.dims.size();
-    if (known.getSExtValue() < position)
+  for (const EntryArgument &argument : arguments) {
+    position += isEntryScalar(argument.type) ? 1 : argument.dims.size();
+    if (index.getSExtValue() < position)
       return isa<RankedTensorType>(argument.type);
   }
   return false;
+}
+
+/// Whether `value` is at least 0 because extents of arguments are.
+bool isNonNegative(Value value, Value dims, ArrayRef<EntryArgument> arguments) {
+  APInt known;
+  if (matchPattern(value, m_ConstantInt(&known)))
+    return !known.isNegative();
+  if (isArgumentExtent(value, dims, arguments))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<arith::AddIOp, arith::MulIOp, arith::MaxSIOp,
+                         arith::MinSIOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isNonNegative(operand, dims, arguments);
+         });
 }
 
 /// Drops checks that hold by construction and repeated ones; a check that can
@@ -527,6 +434,8 @@ LogicalResult ShapeFunctionBuilder::pruneChecks() {
       continue;
     if (check.relation == ExtentRelation::AtMost && lhs && *lhs <= 0 &&
         isNonNegative(check.rhs, dims, arguments))
+      continue;
+    if (check.isLimit && isArgumentExtent(check.lhs, dims, arguments))
       continue;
     if (seen.insert({static_cast<int>(check.relation), check.lhs, check.rhs}))
       kept.push_back(std::move(check));
@@ -608,11 +517,19 @@ FailureOr<SmallVector<std::string>> ShapeFunctionBuilder::build() {
   collectNamedDims();
   if (failed(collectOpChecks()))
     return fail();
-  for (Value result : shape.front().getTerminator()->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(result.getType()))
-      for (int64_t d = 0; d < type.getRank(); ++d)
-        resultExtents.push_back(getValueOrCreateConstantIndexOp(
-            builder, loc, tensor::getMixedSize(builder, loc, result, d)));
+  Value zero = constant(0);
+  for (OpOperand &result : shape.front().getTerminator()->getOpOperands())
+    if (auto type = dyn_cast<RankedTensorType>(result.get().getType()))
+      for (int64_t d = 0; d < type.getRank(); ++d) {
+        Value extent = getValueOrCreateConstantIndexOp(
+            builder, loc, tensor::getMixedSize(builder, loc, result.get(), d));
+        resultExtents.push_back(extent);
+        checks.push_back({ExtentRelation::AtMost, zero, extent,
+                          "extent " + std::to_string(d) + " of result " +
+                              std::to_string(result.getOperandNumber()) +
+                              " is {1}, less than {0}",
+                          loc});
+      }
   anchor();
   resolveDims(shape);
   lowerToArith(shape);
@@ -621,9 +538,9 @@ FailureOr<SmallVector<std::string>> ShapeFunctionBuilder::build() {
   for (auto [value, argument] :
        llvm::zip(shape.front().getArguments(), arguments))
     if (isa<FloatType>(argument.type) && !value.use_empty()) {
-      function.emitError() << "extents in '" << function.getName()
-                           << "' depend on the float argument '"
-                           << argument.name << "'";
+      mlir::emitError(function.getLoc())
+          << "extents in '" << function.getName()
+          << "' depend on the float argument '" << argument.name << "'";
       return fail();
     }
   if (failed(verifyOnlyExtents(shape, function)))
@@ -657,7 +574,8 @@ struct GenerateShapeFunctionsPass
       functions.push_back(std::move(*info));
     }
     if (module.lookupSymbol(kModuleInfo)) {
-      module.emitError() << "'" << kModuleInfo << "' is defined already";
+      mlir::emitError(module.getLoc())
+          << "'" << kModuleInfo << "' is defined already";
       return signalPassFailure();
     }
     std::string text =
@@ -675,19 +593,21 @@ struct GenerateShapeFunctionsPass
                                               func::FuncOp function) {
     std::string name = (kPrefix + function.getName()).str();
     if (module.lookupSymbol(name))
-      return function.emitError() << "'" << name << "' is defined already";
+      return mlir::emitError(function.getLoc())
+             << "'" << name << "' is defined already";
     if (!function.getBody().hasOneBlock())
-      return function.emitError()
+      return mlir::emitError(function.getLoc())
              << "an entry must have one block, '" << function.getName()
              << "' has " << function.getBody().getBlocks().size();
-    FailureOr<SmallVector<Argument>> arguments = getArguments(function);
+    FailureOr<SmallVector<EntryArgument>> arguments =
+        getEntryArguments(function);
     if (failed(arguments))
       return failure();
     FailureOr<SmallVector<std::string>> texts =
         ShapeFunctionBuilder(function, *arguments).build();
     if (failed(texts))
       return failure();
-    return getFunctionInfo(function, *arguments, *texts);
+    return getEntryInfo(function, *arguments, *texts);
   }
 };
 

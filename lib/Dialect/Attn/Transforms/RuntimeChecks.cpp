@@ -28,6 +28,11 @@ std::string attn::withoutBraces(StringRef text) {
 
 namespace {
 
+/// The largest run-time size that is multiplied with known ones, and with
+/// other run-time sizes: the products stay below 2^63.
+constexpr int64_t kMaxSize = (int64_t(1) << 31) - 1;
+constexpr int64_t kMaxFactor = int64_t(1) << 24;
+
 /// " ('q')" when `value` is an argument with `attn.name`, else nothing.
 std::string getArgumentSuffix(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
@@ -164,57 +169,61 @@ public:
   void addExpand(tensor::ExpandShapeOp expand) {
     SmallVector<OpFoldResult> sizes = expand.getMixedOutputShape();
     addSizes(sizes);
-    for (auto [d, group] : llvm::enumerate(expand.getReassociationIndices()))
+    for (auto [d, group] : llvm::enumerate(expand.getReassociationIndices())) {
+      // A product that wraps around must not look right.
+      int64_t unknown = llvm::count_if(
+          group, [&](int64_t i) { return isa<Value>(sizes[i]); });
+      for (int64_t i : group)
+        if (isa<Value>(sizes[i]))
+          add(ExtentRelation::AtMost, sizes[i],
+              builder.getIndexAttr(unknown > 1 ? kMaxFactor : kMaxSize),
+              "size " + Twine(i) + " of " + name + " is {0}, more than {1}",
+              /*isLimit=*/true);
       add(ExtentRelation::Equal, extent(expand.getSrc(), d),
           multiply(
               llvm::map_to_vector(group, [&](int64_t i) { return sizes[i]; })),
           "extent " + Twine(d) + " of the operand" +
               getArgumentSuffix(expand.getSrc()) +
               " of tensor.expand_shape is {0} but its parts make {1}");
+    }
   }
 
-  void addCollapse(tensor::CollapseShapeOp collapse) {
-    RankedTensorType type = collapse.getResultType();
-    for (auto [d, group] : llvm::enumerate(collapse.getReassociationIndices()))
-      if (!type.isDynamicDim(d))
-        add(ExtentRelation::Equal,
-            multiply(llvm::map_to_vector(
-                group,
-                [&](int64_t i) { return extent(collapse.getSrc(), i); })),
-            builder.getIndexAttr(type.getDimSize(d)),
-            "extents of the operand" + getArgumentSuffix(collapse.getSrc()) +
-                " of tensor.collapse_shape make {0} but extent " + Twine(d) +
-                " of the result type is {1}");
-  }
-
-  /// A slice lies inside of `whole`.
+  /// A slice lies inside of `whole`. Written with differences, so that no sum
+  /// of run-time values can overflow.
   void addSlice(Value whole, OffsetSizeAndStrideOpInterface slice) {
     SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
     SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
     SmallVector<OpFoldResult> strides = slice.getMixedStrides();
     addSizes(sizes);
-    AffineExpr offset, size, stride;
-    bindDims(builder.getContext(), offset, size, stride);
+    AffineExpr extentExpr, offset;
+    bindDims(builder.getContext(), extentExpr, offset);
+    std::string suffix = getArgumentSuffix(whole);
     for (size_t d = 0; d < sizes.size(); ++d) {
+      OpFoldResult available = extent(whole, d);
       add(ExtentRelation::AtMost, builder.getIndexAttr(0), offsets[d],
           "offset " + Twine(d) + " of " + name + " is {1}, less than {0}");
-      // One past the last element for a stride of 1, the common case; larger
-      // strides multiply two run-time values and stay arith.
-      OpFoldResult end;
-      if (isConstantIntValue(strides[d], 1)) {
-        end = affine::makeComposedFoldedAffineApply(builder, loc, offset + size,
-                                                    {offsets[d], sizes[d]});
-      } else {
-        add(ExtentRelation::AtMost, builder.getIndexAttr(1), strides[d],
-            "stride " + Twine(d) + " of " + name + " is {1}, less than {0}");
-        OpFoldResult span = multiply({sizes[d], strides[d]});
-        end = affine::makeComposedFoldedAffineApply(
-            builder, loc, offset + size - stride + 1,
-            {offsets[d], span, strides[d]});
-      }
-      add(ExtentRelation::AtMost, end, extent(whole, d),
-          "slice of " + name + " ends at {0} of dimension " + Twine(d) +
-              ", more than the extent" + getArgumentSuffix(whole) + ", {1}");
+      add(ExtentRelation::AtMost, offsets[d], available,
+          "offset " + Twine(d) + " of " + name +
+              " is {0}, more than the extent" + suffix + ", {1}");
+      OpFoldResult left = affine::makeComposedFoldedAffineApply(
+          builder, loc, extentExpr - offset, {available, offsets[d]});
+      add(ExtentRelation::AtMost, sizes[d], left,
+          "size " + Twine(d) + " of " + name +
+              " is {0}, more than is left of the extent" + suffix + ", {1}");
+      if (isConstantIntValue(strides[d], 1))
+        continue;
+      add(ExtentRelation::AtMost, builder.getIndexAttr(1), strides[d],
+          "stride " + Twine(d) + " of " + name + " is {1}, less than {0}");
+      add(ExtentRelation::AtMost, strides[d], builder.getIndexAttr(kMaxSize),
+          "stride " + Twine(d) + " of " + name + " is {0}, more than {1}",
+          /*isLimit=*/true);
+      OpFoldResult span = multiply({sizes[d], strides[d]});
+      AffineExpr spanExpr = extentExpr, strideExpr = offset;
+      OpFoldResult reach = affine::makeComposedFoldedAffineApply(
+          builder, loc, spanExpr - strideExpr + 1, {span, strides[d]});
+      add(ExtentRelation::AtMost, reach, left,
+          "dimension " + Twine(d) + " of " + name +
+              " spans {0}, more than is left of the extent" + suffix + ", {1}");
     }
   }
 
@@ -257,13 +266,14 @@ private:
   }
 
   void add(ExtentRelation relation, OpFoldResult lhs, OpFoldResult rhs,
-           const Twine &text) {
+           const Twine &text, bool isLimit = false) {
     if (getConstantIntValue(lhs) && getConstantIntValue(rhs) &&
         holds(relation, *getConstantIntValue(lhs), *getConstantIntValue(rhs)))
       return;
-    checks.push_back(
-        {relation, getValueOrCreateConstantIndexOp(builder, loc, lhs),
-         getValueOrCreateConstantIndexOp(builder, loc, rhs), text.str(), loc});
+    checks.push_back({relation,
+                      getValueOrCreateConstantIndexOp(builder, loc, lhs),
+                      getValueOrCreateConstantIndexOp(builder, loc, rhs),
+                      text.str(), loc, isLimit});
   }
 
   OpBuilder &builder;
@@ -293,9 +303,6 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
       })
       .Case([&](tensor::CastOp cast) { collector.addCast(cast); })
       .Case([&](tensor::ExpandShapeOp expand) { collector.addExpand(expand); })
-      .Case([&](tensor::CollapseShapeOp collapse) {
-        collector.addCollapse(collapse);
-      })
       .Case([&](tensor::EmptyOp empty) {
         collector.addSizes(empty.getMixedSizes());
       })

@@ -27,6 +27,9 @@ struct RuntimeCheck {
   std::string text;
   /// Where the check comes from.
   mlir::Location loc;
+  /// Keeps arithmetic on scalar arguments in range; needless for an extent of
+  /// an argument, as that tensor exists.
+  bool isLimit = false;
 };
 
 /// `text` with braces made parentheses, as placeholders are the only braces of

@@ -1,0 +1,108 @@
+//===- EntrySignature.cpp - What callers know of an entry -----------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EntrySignature.h"
+#include "RuntimeChecks.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace attn;
+
+bool attn::isEntryScalar(Type type) {
+  return type.isIndex() || isa<FloatType>(type) ||
+         (type.isSignlessInteger() && type.getIntOrFloatBitWidth() <= 64);
+}
+
+FailureOr<SmallVector<EntryArgument>>
+attn::getEntryArguments(func::FuncOp function) {
+  SmallVector<EntryArgument> arguments;
+  llvm::StringSet<> names;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor && !isEntryScalar(type))
+      return mlir::emitError(function.getLoc())
+             << "argument " << i
+             << " of an entry must be a ranked tensor or a scalar, got "
+             << type;
+    EntryArgument argument{"arg" + std::to_string(i), type, {}};
+    if (Attribute attribute = function.getArgAttr(i, "attn.name")) {
+      auto name = dyn_cast<StringAttr>(attribute);
+      if (!name || name.empty())
+        return mlir::emitError(function.getLoc())
+               << "attn.name of argument " << i
+               << " must be a string that is not empty, got " << attribute;
+      argument.name = withoutBraces(name);
+    }
+    if (!names.insert(argument.name).second)
+      return mlir::emitError(function.getLoc())
+             << "two arguments are called '" << argument.name
+             << "', the second is " << i;
+    int64_t rank = tensor ? tensor.getRank() : 0;
+    argument.dims.assign(rank, "");
+    if (Attribute attribute = function.getArgAttr(i, "attn.dims")) {
+      auto dims = dyn_cast<ArrayAttr>(attribute);
+      if (!dims || !llvm::all_of(dims, llvm::IsaPred<StringAttr>) ||
+          static_cast<int64_t>(dims.size()) != rank)
+        return mlir::emitError(function.getLoc())
+               << "attn.dims of argument " << i << " must be an array of "
+               << rank << " strings, got " << attribute;
+      for (auto [dim, name] :
+           llvm::zip(argument.dims, dims.getAsRange<StringAttr>()))
+        dim = name.getValue();
+    }
+    arguments.push_back(std::move(argument));
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (!isa<RankedTensorType>(type) && !isEntryScalar(type))
+      return mlir::emitError(function.getLoc())
+             << "result " << i
+             << " of an entry must be a ranked tensor or a scalar, got "
+             << type;
+  return arguments;
+}
+
+static llvm::json::Object getTypeInfo(Type type) {
+  std::string element;
+  llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
+  llvm::json::Array shape;
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    for (int64_t extent : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(extent)
+                          ? llvm::json::Value(nullptr)
+                          : llvm::json::Value(extent));
+  return llvm::json::Object{
+      {"kind", isa<RankedTensorType>(type) ? "tensor" : "scalar"},
+      {"type", std::move(element)},
+      {"shape", std::move(shape)}};
+}
+
+llvm::json::Object attn::getEntryInfo(func::FuncOp function,
+                                      ArrayRef<EntryArgument> arguments,
+                                      ArrayRef<std::string> texts) {
+  llvm::json::Array args, results, checks;
+  for (const EntryArgument &argument : arguments) {
+    llvm::json::Object info = getTypeInfo(argument.type);
+    info["name"] = llvm::json::fixUTF8(argument.name);
+    llvm::json::Array dims;
+    for (StringRef dim : argument.dims)
+      dims.push_back(llvm::json::fixUTF8(dim));
+    info["dims"] = std::move(dims);
+    args.push_back(std::move(info));
+  }
+  for (Type type : function.getResultTypes())
+    results.push_back(getTypeInfo(type));
+  for (const std::string &text : texts)
+    checks.push_back(llvm::json::fixUTF8(text));
+  return llvm::json::Object{{"name", llvm::json::fixUTF8(function.getName())},
+                            {"args", std::move(args)},
+                            {"results", std::move(results)},
+                            {"checks", std::move(checks)},
+                            {"remarks", llvm::json::Array()}};
+}

@@ -1,0 +1,141 @@
+// What keeps an entry from having a shape function.
+
+// RUN: attn-opt %s --attn-generate-shape-functions -split-input-file -verify-diagnostics
+
+func.func @contents(%sizes: tensor<i32>) -> tensor<?xf32> {
+  // expected-error @+1 {{extents in 'contents' depend on 'tensor.extract', which does not follow from the extents of the arguments}}
+  %size = tensor.extract %sizes[] : tensor<i32>
+  %n = arith.index_cast %size : i32 to index
+  %0 = tensor.empty(%n) : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+// expected-error @+1 {{extents in 'float_size' depend on the float argument 'f'}}
+func.func @float_size(%f: f32 {attn.name = "f"}) -> tensor<?xf32> {
+  %size = arith.fptosi %f : f32 to i32
+  %n = arith.index_cast %size : i32 to index
+  %0 = tensor.empty(%n) : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func private @callee(%x: tensor<?xf32>) -> tensor<?xf32>
+func.func @call(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @+1 {{extent 0 of a result of 'func.call' cannot be computed from the extents of the arguments of 'call'}}
+  %0 = func.call @callee(%x) : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @out_of_bounds(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %c5 = arith.constant 5 : index
+  // expected-error @+1 {{extent 5 of an argument or block argument cannot be computed from the extents of the arguments of 'out_of_bounds'}}
+  %n = tensor.dim %x, %c5 : tensor<?xf32>
+  %0 = tensor.empty(%n) : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @branch(%q: tensor<?x8x?x64xf32>, %k: tensor<?x8x?x64xf32>, %c: i1) {
+  scf.if %c {
+    // expected-error @+1 {{'attn.qk' has run-time extents inside of 'scf.if', which cannot be checked}}
+    %0 = attn.qk %q, %k : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32> -> tensor<?x8x?x?xf32>
+  }
+  return
+}
+
+// -----
+
+// A mismatch that every call would meet is found now.
+func.func @never(%x: tensor<3x4xf32>) -> tensor<?x5xf32> {
+  %0 = tensor.cast %x : tensor<3x4xf32> to tensor<?x?xf32>
+  // expected-error @+1 {{extent 1 of the operand of tensor.cast is 4 but the result type says 5}}
+  %1 = tensor.cast %0 : tensor<?x?xf32> to tensor<?x5xf32>
+  return %1 : tensor<?x5xf32>
+}
+
+// -----
+
+// expected-error @+1 {{dimension 'S' is 3 in argument 'arg0' but 4 in argument 'arg1'}}
+func.func @named(%x: tensor<3xf32> {attn.dims = ["S"]}, %y: tensor<4xf32> {attn.dims = ["S"]}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{an entry must have one block, 'blocks' has 2}}
+func.func @blocks(%c: i1) {
+  cf.br ^bb1
+^bb1:
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 of an entry must be a ranked tensor or a scalar, got 'tensor<*xf32>'}}
+func.func @unranked(%x: tensor<*xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 1 of an entry must be a ranked tensor or a scalar, got 'memref<3xf32>'}}
+func.func @memref(%x: f32, %y: memref<3xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 of an entry must be a ranked tensor or a scalar, got 'i128'}}
+func.func @wide(%x: i128) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{result 0 of an entry must be a ranked tensor or a scalar, got 'vector<4xf32>'}}
+func.func @vector() -> vector<4xf32> {
+  %0 = arith.constant dense<0.0> : vector<4xf32>
+  return %0 : vector<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{attn.dims of argument 0 must be an array of 1 strings, got ["A", "B"]}}
+func.func @dims(%x: tensor<?xf32> {attn.dims = ["A", "B"]}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{attn.name of argument 0 must be a string that is not empty, got ""}}
+func.func @name(%x: tensor<?xf32> {attn.name = ""}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{two arguments are called 'arg1', the second is 1}}
+func.func @names(%x: tensor<?xf32> {attn.name = "arg1"}, %y: i32) {
+  return
+}
+
+// -----
+
+func.func private @__attn_shape_taken()
+// expected-error @+1 {{'__attn_shape_taken' is defined already}}
+func.func @taken() {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'__attn_module_info' is defined already}}
+module {
+  func.func private @__attn_module_info()
+}
