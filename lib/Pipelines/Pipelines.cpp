@@ -84,6 +84,7 @@ void attn::buildPipeline(OpPassManager &pm, Phase to,
 void attn::populateInputPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
+  pm.addPass(createGenerateShapeFunctionsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // attn, linalg, tensor, arith, math, scf, func
