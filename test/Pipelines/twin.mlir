@@ -9,6 +9,7 @@
 // CHECK-NOT:   llvm.func @helper
 // CHECK:       llvm.func @_mlir_ciface_causal(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 // CHECK-NOT:   builtin.unrealized_conversion_cast
+// CHECK-NOT:   @helper
 
 // F64:     llvm.func @causal
 // F64-NOT: f32

@@ -5,7 +5,7 @@
 
 // The result of the last op is computed in place: no allocation, no copy.
 // CHECK-LABEL: func.func @in_place
-// CHECK-SAME:    (%[[X:.*]]: memref<?x4xf32, strided<[?, 1], offset: ?>>, %[[O:.*]]: memref<?x4xf32>)
+// CHECK-SAME:    (%[[X:[^:]*]]: memref<?x4xf32, strided<[?, 1], offset: ?>>, %[[O:[^:]*]]: memref<?x4xf32>)
 // CHECK-SAME:    attributes {llvm.emit_c_interface}
 // CHECK-NOT:     alloc
 // CHECK:         linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[O]]
@@ -18,7 +18,7 @@ func.func @in_place(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 
 // An argument and a constant are copied; so is an input that is written to.
 // CHECK-LABEL: func.func @copies
-// CHECK-SAME:    (%[[X:.*]]: memref<?xf32, strided<[1], offset: ?>>, %[[O0:.*]]: memref<?xf32>, %[[O1:.*]]: memref<2xf32>, %[[O2:.*]]: memref<?xf32>)
+// CHECK-SAME:    (%[[X:[^:]*]]: memref<?xf32, strided<[1], offset: ?>>, %{{[^:]*}}: index, %[[O0:[^:]*]]: memref<?xf32>, %[[O1:[^:]*]]: memref<2xf32>, %[[O2:[^:]*]]: memref<?xf32>)
 // CHECK-DAG:     %[[C:.*]] = memref.get_global
 // CHECK-DAG:     %[[TMP:.*]] = memref.alloc
 // CHECK:         memref.store %{{.*}}, %[[TMP]]

@@ -3,7 +3,7 @@
 // RUN: attn-opt %s --attn-results-to-outputs --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func.func @mixed
-// CHECK-SAME:    (%[[X:.*]]: tensor<?x4xf32>, %[[N:.*]]: index, %[[O:.*]]: memref<?x4xf32> {attn.name = "y"}, %[[P:.*]]: memref<?x4xf32>) -> index
+// CHECK-SAME:    (%[[X:[^:]*]]: tensor<?x4xf32>, %[[N:[^:]*]]: index, %[[O:[^:]*]]: memref<?x4xf32> {attn.name = "y"}, %[[P:[^:]*]]: memref<?x4xf32>) -> index
 // CHECK:         bufferization.materialize_in_destination %[[X]] in restrict writable %[[O]]
 // CHECK:         bufferization.materialize_in_destination %[[X]] in restrict writable %[[P]]
 // CHECK:         return %[[N]] : index
