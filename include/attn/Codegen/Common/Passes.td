@@ -21,6 +21,7 @@ def SetTargetPass : Pass<"attn-set-target", "mlir::ModuleOp"> {
     ListOption<"disabledFeatures", "disable-feature", "std::string",
                "features of the CPU to leave unused">
   ];
+  let dependentDialects = ["attn::AttnDialect"];
 }
 
 def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
@@ -30,6 +31,7 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
     `attn.attention` and on each matrix product. An op that has one is left
     alone.
   }];
+  let dependentDialects = ["attn::AttnDialect"];
 }
 
 def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
@@ -40,8 +42,9 @@ def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
     splits it into blocks that need the mask and blocks that do not. Matrix
     products become an `scf.forall` over tiles of the result.
   }];
-  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
-                           "mlir::scf::SCFDialect", "mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["attn::AttnDialect", "mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+                           "mlir::linalg::LinalgDialect"];
 }
 
 def ResultsToOutputsPass : Pass<"attn-results-to-outputs", "mlir::ModuleOp"> {
