@@ -85,6 +85,7 @@ void attn::populateInputPipeline(OpPassManager &pm,
                                  const PipelineOptions &options) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
+  pm.addPass(createGenerateShapeFunctionsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // The description of the entries speaks of the promoted types.
