@@ -433,9 +433,9 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
   for (Region &program : op->getRegions()) {
     Operation *culprit;
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
-      remark::missed(op.getLoc(),
-                     remark::RemarkOpts::name("program-not-vectorised")
-                         .category("attn"))
+      remark::missed(
+          op.getLoc(),
+          remark::RemarkOpts::name("program-not-vectorised").category("attn"))
           << "'" << culprit->getName().getStringRef()
           << "' has no vector form: the program runs lane by lane";
   }
