@@ -7,7 +7,8 @@
 # ===------------------------------------------------------------------------===#
 #
 # Substitutions: the project's tools and those of LLVM by name, %python,
-# %runner_libs (the runtime libraries of mlir-runner), and the usual %s, %t.
+# %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
+# reference), and the usual %s, %t.
 # Features for REQUIRES: avx2 and avx512 (of this host), asan.
 #
 # ===------------------------------------------------------------------------===#
@@ -41,6 +42,7 @@ for tool in ["attn-opt", "attn-run", "attn-bench", "attn-translate",
         config.available_features.add(tool)
 
 config.substitutions.append(("%python", '"%s"' % config.python_executable))
+config.substitutions.append(("%docs", config.attn_docs_dir))
 config.substitutions.append(("%runner_libs", ",".join(
     os.path.join(config.llvm_lib_dir, name + config.llvm_shlib_ext)
     for name in ["libmlir_runner_utils", "libmlir_c_runner_utils"])))

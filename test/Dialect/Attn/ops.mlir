@@ -155,6 +155,6 @@ func.func @tiles_on_tensors(%source: tensor<?x64xf16>, %tile: tensor<64x64xf32>,
   return %state#0, %result : tensor<64x32xf32>, tensor<?x32xf16>
 }
 
-// CHECK: module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, features = "+avx512f">}
-module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, features = "+avx512f">} {
+// CHECK: module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576>}
+module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576>} {
 }

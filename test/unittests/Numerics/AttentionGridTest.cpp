@@ -1,0 +1,356 @@
+//===- AttentionGridTest.cpp - The fused path against f64, over a grid ------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every (head dim, mask kind, target) is compiled once with dynamic lengths and
+// run on pairs of lengths that sit at and around the edges of tiles and vectors.
+// A spread of the pairs runs every time; ATTN_GRID=all runs all of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GuardedBuffer.h"
+#include "attn/ExecutionEngine/CodeGenerator.h"
+#include "attn/ExecutionEngine/CompiledModule.h"
+#include "attn/InitAll.h"
+#include "attn/Pipelines/Pipelines.h"
+#include "attn/Reference/Reference.h"
+#include "attn/Reference/Tolerance.h"
+#include "attn/Support/HostTarget.h"
+#include "attn/Support/InputSpec.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace attn;
+using attn::reference::Tensor64;
+using attn::test::GuardedBuffer;
+
+namespace {
+
+constexpr int64_t kLengths[] = {0,  1,  2,  15, 16,  17,  31,
+                                33, 63, 64, 65, 127, 129, 257};
+constexpr int64_t kHeadDims[] = {1,  8,  32, 40,  64,  72,
+                                 80, 96, 100, 128, 192, 256};
+constexpr int64_t kBatch = 2, kHeads = 2, kKeyHeads = 1;
+
+enum class MaskKind {
+  None,
+  CausalTopLeft,
+  CausalBottomRight,
+  CausalOffset,
+  Window,
+  Lengths,
+  Tensor,
+  Bias,
+  Softcap,
+  Region,
+  Branching
+};
+constexpr std::pair<MaskKind, const char *> kMasks[] = {
+    {MaskKind::None, "none"},
+    {MaskKind::CausalTopLeft, "causal_top_left"},
+    {MaskKind::CausalBottomRight, "causal_bottom_right"},
+    {MaskKind::CausalOffset, "causal_offset"},
+    {MaskKind::Window, "window"},
+    {MaskKind::Lengths, "lengths"},
+    {MaskKind::Tensor, "tensor"},
+    {MaskKind::Bias, "bias"},
+    {MaskKind::Softcap, "softcap"},
+    {MaskKind::Region, "region"},
+    {MaskKind::Branching, "branching"}};
+
+/// The chain with one mask, as a user writes it. Value heads have `headDim + 3`
+/// features, so that nothing rests on equal head dims.
+std::string graph(int64_t headDim, MaskKind mask) {
+  std::string qk = "tensor<?x2x?x" + std::to_string(headDim) + "xf32>";
+  std::string kv = "tensor<?x1x?x" + std::to_string(headDim) + "xf32>";
+  std::string v = "tensor<?x1x?x" + std::to_string(headDim + 3) + "xf32>";
+  std::string o = "tensor<?x2x?x" + std::to_string(headDim + 3) + "xf32>";
+  std::string s = "tensor<?x2x?x?xf32>";
+  std::string extra, scoreOp, clause, scores = "%t";
+  switch (mask) {
+  case MaskKind::None:
+    break;
+  case MaskKind::CausalTopLeft:
+    clause = "causal(top_left)";
+    break;
+  case MaskKind::CausalBottomRight:
+    clause = "causal(bottom_right)";
+    break;
+  case MaskKind::CausalOffset:
+    extra = ", %extra: tensor<?xi32>";
+    clause = "causal(offset %extra : tensor<?xi32>)";
+    break;
+  case MaskKind::Window:
+    clause = "window[9, 3](top_left)";
+    break;
+  case MaskKind::Lengths:
+    extra = ", %extra: tensor<?xi32>";
+    clause = "lengths(%extra : tensor<?xi32>)";
+    break;
+  case MaskKind::Tensor:
+    extra = ", %extra: tensor<?x?xi1>";
+    clause = "mask(%extra : tensor<?x?xi1>)";
+    break;
+  case MaskKind::Bias:
+    extra = ", %extra: tensor<2x?x?xf32>";
+    scoreOp = "%u = attn.bias %t, %extra : " + s + ", tensor<2x?x?xf32>\n";
+    scores = "%u";
+    break;
+  case MaskKind::Softcap:
+    scoreOp = "%u = attn.softcap %t at 1.5 : " + s + "\n";
+    scores = "%u";
+    clause = "causal(top_left)";
+    break;
+  case MaskKind::Region:
+    clause = R"(visible {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %three = arith.constant 3 : index
+        %x = arith.addi %i, %j : index
+        %y = arith.addi %x, %h : index
+        %z = arith.remui %y, %three : index
+        %zero = arith.constant 0 : index
+        %w = arith.cmpi ne, %z, %zero : index
+        attn.yield %w : i1
+      })";
+    break;
+  case MaskKind::Branching:
+    // Control flow and a gather in it: no vector form.
+    extra = ", %extra: tensor<?xi32>";
+    clause = R"(visible {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %same = arith.cmpi eq, %i, %j : index
+        %w = scf.if %same -> i1 {
+          %true = arith.constant true
+          scf.yield %true : i1
+        } else {
+          %n = tensor.extract %extra[%j] : tensor<?xi32>
+          %two = arith.constant 2 : i32
+          %small = arith.cmpi slt, %n, %two : i32
+          scf.yield %small : i1
+        }
+        attn.yield %w : i1
+      })";
+    break;
+  }
+  return "func.func @f(%q: " + qk + ", %k: " + kv + ", %v: " + v + extra +
+         ") -> " + o + " {\n%s = attn.qk %q, %k : " + qk + ", " + kv + " -> " +
+         s + "\n%t = attn.scale %s by 0.375 : " + s + "\n" + scoreOp +
+         "%p = attn.masked_softmax " + scores + " " + clause + " : " + s +
+         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " + o +
+         "\nreturn %o : " + o + "\n}\n";
+}
+
+std::unique_ptr<CompiledModule> compile(const std::string &text,
+                                        const std::string &targetName) {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllTranslations(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!module)
+    return nullptr;
+  mlir::PassManager pm(&context);
+  PipelineOptions options;
+  options.target = targetName;
+  buildPipeline(pm, Phase::LLVM, options);
+  if (failed(pm.run(*module)))
+    return nullptr;
+  llvm::Expected<Target> target = resolveTarget(targetName);
+  if (!target)
+    return nullptr;
+  auto object = generateCode(*module, *target, {}, CodeKind::Object);
+  if (!object) {
+    llvm::errs() << llvm::toString(object.takeError()) << "\n";
+    return nullptr;
+  }
+  auto compiled = CompiledModule::load(*object);
+  if (!compiled) {
+    llvm::errs() << llvm::toString(compiled.takeError()) << "\n";
+    return nullptr;
+  }
+  return std::move(*compiled);
+}
+
+/// A tensor whose memory is guarded, and its value in f64.
+struct Operand {
+  Operand(ElementType type, llvm::ArrayRef<int64_t> shape, bool flushEnd,
+          llvm::function_ref<double(int64_t)> value)
+      : host(llvm::cantFail(HostTensor::create(type, shape))),
+        guarded(host.sizeInBytes(), flushEnd) {
+    for (int64_t n = 0; n < host.numElements(); ++n)
+      host.set(n, value(n));
+    if (host.sizeInBytes())
+      memcpy(guarded.data(), host.data(), host.sizeInBytes());
+    view = host.view();
+    view.data = guarded.data();
+  }
+  HostTensor host;
+  GuardedBuffer guarded;
+  TensorView view;
+};
+
+/// Deterministic values in [-1.5, 1.5], exact in f32.
+double patternAt(int64_t seed, int64_t n) {
+  uint64_t i = n;
+  return (static_cast<double>(
+              (3 * i * i + 37 * i + 13 * (i / 97) + 29 * seed + 11) % 97) -
+          48) /
+         32;
+}
+
+void runPair(CompiledModule &module, int64_t headDim, MaskKind mask,
+             int64_t sq, int64_t skv) {
+  SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " + std::to_string(skv));
+  bool flush = (sq + skv) % 2 == 0;
+  int64_t valueDim = headDim + 3;
+  auto pattern = [](int64_t seed) {
+    return [seed](int64_t n) { return patternAt(seed, n); };
+  };
+  Operand q(ElementType::f32, {kBatch, kHeads, sq, headDim}, flush, pattern(0));
+  Operand k(ElementType::f32, {kBatch, kKeyHeads, skv, headDim}, flush,
+            pattern(1));
+  Operand v(ElementType::f32, {kBatch, kKeyHeads, skv, valueDim}, !flush,
+            pattern(2));
+  std::vector<CallArgument> inputs{q.view, k.view, v.view};
+
+  reference::AttentionOptions options;
+  options.scale = 0.375;
+  std::optional<Operand> extra;
+  llvm::SmallVector<int64_t> full{kBatch, kHeads, sq, skv};
+  switch (mask) {
+  case MaskKind::None:
+    break;
+  case MaskKind::CausalTopLeft:
+    options.mask = reference::causalTopLeft();
+    break;
+  case MaskKind::CausalBottomRight:
+    options.mask = reference::causalBottomRight(sq, skv);
+    break;
+  case MaskKind::CausalOffset: {
+    // One element starts behind its keys, the other has a past.
+    int64_t offsets[] = {-3, 20};
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{kBatch}, flush,
+                  [&](int64_t n) { return offsets[n]; });
+    options.mask = [=](int64_t b, int64_t, int64_t i, int64_t j) {
+      return j <= i + (b == 0 ? -3 : 20);
+    };
+    break;
+  }
+  case MaskKind::Window:
+    options.mask = reference::window(9, 3);
+    break;
+  case MaskKind::Lengths: {
+    std::vector<int64_t> lengths{skv / 2, skv};
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{kBatch}, flush,
+                  [&](int64_t n) { return lengths[n]; });
+    options.mask = reference::lengths(lengths);
+    break;
+  }
+  case MaskKind::Tensor:
+    extra.emplace(ElementType::i1, llvm::ArrayRef<int64_t>{sq, skv}, flush,
+                  [](int64_t n) { return n * 7 % 10 < 7; });
+    options.mask = llvm::cantFail(
+        reference::maskTensor(Tensor64::from(extra->host), full));
+    break;
+  case MaskKind::Bias:
+    extra.emplace(ElementType::f32, llvm::ArrayRef<int64_t>{kHeads, sq, skv},
+                  flush, [](int64_t n) {
+                    return n * 7 % 11 < 2 ? -INFINITY : patternAt(4, n);
+                  });
+    options.score = [&](double s, int64_t, int64_t h, int64_t i, int64_t j) {
+      return reference::addBias(s, extra->host.get((h * sq + i) * skv + j));
+    };
+    break;
+  case MaskKind::Softcap:
+    options.score = [](double s, int64_t, int64_t, int64_t, int64_t) {
+      return 1.5 * std::tanh(s / 1.5);
+    };
+    options.mask = reference::causalTopLeft();
+    break;
+  case MaskKind::Region:
+    options.mask = [](int64_t, int64_t h, int64_t i, int64_t j) {
+      return (i + j + h) % 3 != 0;
+    };
+    break;
+  case MaskKind::Branching:
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{skv}, flush,
+                  [](int64_t n) { return n % 5; });
+    options.mask = [](int64_t, int64_t, int64_t i, int64_t j) {
+      return i == j || j % 5 < 2;
+    };
+    break;
+  }
+  if (extra)
+    inputs.push_back(extra->view);
+
+  auto expected = llvm::cantFail(
+      reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                           Tensor64::from(v.host), options));
+  Operand o(ElementType::f32, {kBatch, kHeads, sq, valueDim}, flush,
+            [](int64_t) { return NAN; });
+  llvm::Error error = module.run("f", inputs, o.view);
+  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  if (o.host.sizeInBytes())
+    memcpy(o.host.data(), o.guarded.data(), o.host.sizeInBytes());
+  Comparison comparison = compare(o.host, expected.o.data);
+  // Scores reach 0.375 * 2.25 * D here, beyond the unit variance of the bound,
+  // and their rounding grows with them.
+  double spread = std::max(1.0, 0.375 * std::sqrt(static_cast<double>(headDim)));
+  double bound = attentionBound(ElementType::f32, 1.5) * spread;
+  EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+}
+
+bool runAll() {
+  const char *grid = getenv("ATTN_GRID");
+  return grid && std::string(grid) == "all";
+}
+
+class AttentionGrid : public testing::TestWithParam<std::string> {};
+
+TEST_P(AttentionGrid, MatchesF64) {
+  llvm::Expected<Target> target = resolveTarget(GetParam());
+  ASSERT_TRUE(static_cast<bool>(target));
+  if (llvm::Error error = hostCanExecute(*target))
+    GTEST_SKIP() << llvm::toString(std::move(error));
+
+  size_t turn = 0;
+  size_t stride = GetParam() == "native" ? 1 : 3;
+  for (int64_t headDim : kHeadDims)
+    for (auto [mask, name] : kMasks) {
+      // The named targets take every third kernel, each another third of the
+      // head dims for a mask kind.
+      if (!runAll() && ++turn % stride)
+        continue;
+      SCOPED_TRACE("D " + std::to_string(headDim) + ", mask " + name);
+      std::unique_ptr<CompiledModule> module =
+          compile(graph(headDim, mask), GetParam());
+      ASSERT_TRUE(module);
+      size_t pair = turn;
+      for (int64_t sq : kLengths)
+        for (int64_t skv : kLengths)
+          if (runAll() || ++pair % 17 == 0)
+            runPair(*module, headDim, mask, sq, skv);
+      if (HasFailure())
+        return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionGrid,
+                         testing::Values("native", "x86-64-v4", "x86-64-v3",
+                                         "x86-64"),
+                         [](const testing::TestParamInfo<std::string> &info) {
+                           std::string name = info.param;
+                           llvm::replace(name, '-', '_');
+                           return name;
+                         });
+
+} // namespace
