@@ -73,6 +73,7 @@ public:
       : request(request),
         context(makeRegistry(), MLIRContext::Threading::DISABLED),
         stream(diagnostics), handler(sources, &context, stream) {
+    context.printOpOnDiagnostic(false);
     collectRemarks(context, remarks);
   }
 
@@ -105,12 +106,12 @@ private:
   }
 
   const CompileRequest &request;
+  std::vector<CompilerRemark> remarks;
   MLIRContext context;
   llvm::SourceMgr sources;
   std::string diagnostics;
   llvm::raw_string_ostream stream;
   SourceMgrDiagnosticHandler handler;
-  std::vector<CompilerRemark> remarks;
   OwningOpRef<ModuleOp> module;
 };
 

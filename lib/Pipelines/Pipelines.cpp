@@ -85,13 +85,12 @@ void attn::populateInputPipeline(OpPassManager &pm,
                                  const PipelineOptions &options) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
-  pm.addPass(createGenerateShapeFunctionsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
   // The description of the entries speaks of the promoted types.
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());
   pm.addPass(createGenerateShapeFunctionsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
   // attn, linalg, tensor, arith, math, scf, func
 }
 

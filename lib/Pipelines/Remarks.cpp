@@ -48,7 +48,8 @@ private:
 void attn::collectRemarks(MLIRContext &context,
                           std::vector<CompilerRemark> &remarks) {
   remark::RemarkCategories categories;
-  categories.all = "attn";
+  categories.passed = categories.missed = categories.analysis =
+      categories.failed = "attn";
   // Fails only for a pattern that is no regular expression.
   (void)remark::enableOptimizationRemarks(
       context, std::make_unique<Collector>(remarks),

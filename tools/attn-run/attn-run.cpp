@@ -14,6 +14,7 @@
 
 #include "Check.h"
 #include "Inputs.h"
+#include "Options.h"
 #include "Report.h"
 
 #include "attn/Pipelines/Compiler.h"
@@ -34,73 +35,6 @@
 
 using namespace attn;
 using namespace llvm;
-
-//===----------------------------------------------------------------------===//
-// Options
-//===----------------------------------------------------------------------===//
-
-static cl::OptionCategory category("Attn options");
-
-template <typename T> using Opt = cl::opt<T>;
-static Opt<std::string> inputFile(cl::Positional, cl::Required,
-                                  cl::desc("FILE.mlir|FILE.mlirbc"),
-                                  cl::cat(category));
-static Opt<std::string> functionName(
-    "function", cl::value_desc("name"), cl::cat(category),
-    cl::desc("Entry to run (default: the only public function, else main)"));
-static cl::list<std::string>
-    inputs("input", cl::value_desc("[name=]spec"), cl::cat(category),
-           cl::desc("Argument, in order or by name: x.npy, "
-                    "w.safetensors:tensor, random[:seed=N][:SHAPE], "
-                    "zeros[:SHAPE], ones[:SHAPE] or a number"));
-static cl::list<std::string>
-    dims("dim", cl::value_desc("name=N"), cl::cat(category),
-         cl::desc("Size of a named dimension of generated inputs"));
-static cl::list<std::string>
-    outputs("output", cl::value_desc("path.npy"), cl::cat(category),
-            cl::desc("File for a result, in order; the others are summarised"));
-static Opt<bool> check("check", cl::cat(category),
-                       cl::desc("Compare the results with the f64 twin"));
-static Opt<std::string>
-    emit("emit", cl::value_desc("phase|llvmir|asm|obj"), cl::cat(category),
-         cl::desc("Stop there and print: input, fusion, schedule, tiles, "
-                  "vector, llvm, llvmir, asm or obj"));
-static Opt<std::string> emitTo("o", cl::value_desc("file"), cl::init("-"),
-                               cl::cat(category),
-                               cl::desc("Where --emit prints"));
-static Opt<std::string>
-    schedule("schedule", cl::value_desc("file|text"), cl::cat(category),
-             cl::desc("#attn.schedule<...> for attention that has none"));
-static Opt<std::string> targetName("target", cl::value_desc("cpu"),
-                                   cl::init("native"), cl::cat(category),
-                                   cl::desc("CPU to compile for"));
-static cl::list<std::string>
-    disabledFeatures("disable-feature", cl::CommaSeparated,
-                     cl::value_desc("feature,..."), cl::cat(category),
-                     cl::desc("Features of the target to leave unused"));
-static Opt<std::string> device("device", cl::value_desc("cpu"), cl::init("cpu"),
-                               cl::cat(category),
-                               cl::desc("Where to run: cpu"));
-static Opt<unsigned> threads("threads", cl::value_desc("N"), cl::init(0),
-                             cl::cat(category),
-                             cl::desc("Threads (default: all cores)"));
-static Opt<bool>
-    requireFused("require-fused", cl::cat(category),
-                 cl::desc("Attention that is not fused is an error"));
-static Opt<bool> explain("explain", cl::cat(category),
-                         cl::desc("Print what the compiler did and why"));
-static Opt<unsigned> repeat("repeat", cl::value_desc("N"), cl::init(1),
-                            cl::cat(category),
-                            cl::desc("Timed runs; prints their times"));
-static Opt<unsigned>
-    warmup("warmup", cl::value_desc("N"), cl::init(0), cl::cat(category),
-           cl::desc("Runs before (default: 1 when runs are timed)"));
-static Opt<std::string> benchJSON("bench-json", cl::value_desc("path"),
-                                  cl::cat(category),
-                                  cl::desc("Write times, bytes and errors"));
-static Opt<std::string>
-    cacheDir("cache-dir", cl::value_desc("path"), cl::cat(category),
-             cl::desc("Folder of compiled objects to use and to fill"));
 
 //===----------------------------------------------------------------------===//
 // Outcome
@@ -161,19 +95,19 @@ int report(Error error) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-Error checkDevice() {
-  if (device == "cpu")
+Error checkDevice(const Options &options) {
+  if (options.device == "cpu")
     return Error::success();
-  if (device == "cuda" || device == "gpu-emulator")
-    return make_error<DeviceError>("device '" + device +
+  if (options.device == "cuda" || options.device == "gpu-emulator")
+    return make_error<DeviceError>("device '" + options.device +
                                    "' is not available in this build");
   return makeError("unknown device {0}, expected cpu, cuda or gpu-emulator",
-                   quoteName(device));
+                   quoteName(options.device));
 }
 
 /// The text of --schedule, from the file of that name if there is one.
-Expected<std::string> readSchedule() {
-  StringRef text = StringRef(schedule).trim();
+Expected<std::string> readSchedule(const Options &options) {
+  StringRef text = StringRef(options.schedule).trim();
   if (text.empty() || text.starts_with("#"))
     return text.str();
   auto file = MemoryBuffer::getFile(text, /*IsText=*/true);
@@ -184,17 +118,18 @@ Expected<std::string> readSchedule() {
   return (*file)->getBuffer().trim().str();
 }
 
-Expected<std::string> emitText(const CompileRequest &request) {
-  if (auto phase = parsePhase(emit))
+Expected<std::string> emitText(const Options &options,
+                               const CompileRequest &request) {
+  if (auto phase = parsePhase(options.emit))
     return compileToPhase(request, *phase);
-  if (emit == "llvmir")
+  if (options.emit == "llvmir")
     return compileToCode(request, CodeKind::LLVMIR);
-  if (emit == "asm")
+  if (options.emit == "asm")
     return compileToCode(request, CodeKind::Assembly);
-  if (emit == "obj")
+  if (options.emit == "obj")
     return compileToCode(request, CodeKind::Object);
   return makeError("--emit={0}: expected one of {1}, llvmir, asm, obj",
-                   quoteName(emit), listPhases());
+                   quoteName(options.emit), listPhases());
 }
 
 Error writeText(StringRef path, StringRef text) {
@@ -209,19 +144,19 @@ Error writeText(StringRef path, StringRef text) {
 
 /// Prints remarks when asked to; an error when attention must be fused and is
 /// not.
-Error explainChoices(const FunctionInfo &function) {
-  if (explain) {
+Error explainChoices(const Options &options, const FunctionInfo &function) {
+  if (options.explain) {
     for (const std::string &remark : function.remarks)
       fmt::print("{}: {}\n", function.name, remark);
     if (function.remarks.empty())
       fmt::print("{}: nothing to fuse or to schedule\n", function.name);
   }
-  if (!requireFused)
+  if (!options.requireFused)
     return Error::success();
   std::string reasons;
   for (const std::string &remark : function.remarks)
     if (StringRef(remark).starts_with(kNotFusedPrefix))
-      reasons += inputFile + ": error: in function '" + function.name +
+      reasons += options.inputFile + ": error: in function '" + function.name +
                  "': " + remark + "\n";
   if (reasons.empty())
     return Error::success();
@@ -229,17 +164,20 @@ Error explainChoices(const FunctionInfo &function) {
 }
 
 /// Warm-up and timed runs.
-Error runRepeatedly(const PreparedCall &call, RunReport &report) {
+Error runRepeatedly(const Options &options, const PreparedCall &call,
+                    RunReport &report) {
   RunConfig config;
-  config.threads = threads;
+  config.threads = options.threads;
   RunStatistics statistics;
   config.statistics = &statistics;
   unsigned warmups =
-      warmup.getNumOccurrences() || !repeat.getNumOccurrences() ? warmup : 1;
+      options.warmup.getNumOccurrences() || !options.repeat.getNumOccurrences()
+          ? options.warmup
+          : 1;
   for (unsigned i = 0; i < warmups; ++i)
     if (Error error = call.invoke(config))
       return error;
-  for (unsigned i = 0; i < repeat; ++i) {
+  for (unsigned i = 0; i < options.repeat; ++i) {
     Clock::time_point start = Clock::now();
     if (Error error = call.invoke(config))
       return error;
@@ -250,39 +188,40 @@ Error runRepeatedly(const PreparedCall &call, RunReport &report) {
 }
 
 /// Everything but the choice of the exit code. False when the check failed.
-Expected<bool> run() {
+Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
-  if (Error error = checkDevice())
+  if (Error error = checkDevice(options))
     return error;
-  if (repeat == 0)
+  if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
 
   CompileRequest request;
-  request.inputName = inputFile;
-  request.function = functionName;
-  request.pipeline.target = targetName;
-  request.pipeline.disabledFeatures = disabledFeatures;
-  auto scheduleText = readSchedule();
+  request.inputName = options.inputFile;
+  request.function = options.functionName;
+  request.pipeline.target = options.targetName;
+  request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
+                                           options.disabledFeatures.end());
+  auto scheduleText = readSchedule(options);
   if (!scheduleText)
     return scheduleText.takeError();
   request.pipeline.schedule = std::move(*scheduleText);
   if (Error error = checkSchedule(request.pipeline.schedule))
     return error;
-  auto target = resolveTarget(targetName, disabledFeatures);
+  auto target = resolveTarget(options.targetName, options.disabledFeatures);
   if (!target)
     return target.takeError();
   request.target = std::move(*target);
-  auto file = MemoryBuffer::getFileOrSTDIN(inputFile);
+  auto file = MemoryBuffer::getFileOrSTDIN(options.inputFile);
   if (!file)
-    return makeError("cannot read {0}: {1}", quoteName(inputFile),
+    return makeError("cannot read {0}: {1}", quoteName(options.inputFile),
                      file.getError().message());
   request.input = (*file)->getBuffer();
 
-  if (!emit.empty()) {
-    auto text = emitText(request);
+  if (!options.emit.empty()) {
+    auto text = emitText(options, request);
     if (!text)
       return text.takeError();
-    if (Error error = writeText(emitTo, *text))
+    if (Error error = writeText(options.emitTo, *text))
       return error;
     return true;
   }
@@ -290,8 +229,8 @@ Expected<bool> run() {
   if (Error error = hostCanExecute(request.target))
     return make_error<DeviceError>(toString(std::move(error)));
   std::optional<ObjectCache> cache;
-  if (!cacheDir.empty()) {
-    auto opened = ObjectCache::open(cacheDir);
+  if (!options.cacheDir.empty()) {
+    auto opened = ObjectCache::open(options.cacheDir);
     if (!opened)
       return opened.takeError();
     cache = std::move(*opened);
@@ -308,15 +247,15 @@ Expected<bool> run() {
   result.compileCached = compiled->cached;
   result.function = function.name;
   result.target = request.target.cpu;
-  result.threads = threads ? threads : request.target.cores;
-  if (Error error = explainChoices(function))
+  result.threads = options.threads ? options.threads : request.target.cores;
+  if (Error error = explainChoices(options, function))
     return error;
-  if (outputs.size() > function.results.size())
+  if (options.outputs.size() > function.results.size())
     return makeError("too many outputs: function {0} has {1} results, got {2}",
                      quoteName(function.name), function.results.size(),
-                     outputs.size());
+                     options.outputs.size());
 
-  auto values = makeInputs(function, inputs, dims);
+  auto values = makeInputs(function, options.inputs, options.dims);
   if (!values)
     return values.takeError();
   std::vector<CallArgument> arguments;
@@ -331,9 +270,9 @@ Expected<bool> run() {
   auto call = compiled->module->prepare(function.name, arguments, views);
   if (!call)
     return call.takeError();
-  if (Error error = runRepeatedly(*call, result))
+  if (Error error = runRepeatedly(options, *call, result))
     return error;
-  if (check) {
+  if (options.check) {
     auto checks = checkResults(request, *values, *results);
     if (!checks)
       return checks.takeError();
@@ -342,16 +281,16 @@ Expected<bool> run() {
 
   // Everything is known: only now is anything written.
   for (size_t i = 0; i < results->size(); ++i) {
-    if (i >= outputs.size())
+    if (i >= options.outputs.size())
       printSummary(i, (*results)[i]);
-    else if (Error error = writeNpy(outputs[i], (*results)[i]))
+    else if (Error error = writeNpy(options.outputs[i], (*results)[i]))
       return error;
   }
-  if (repeat.getNumOccurrences())
+  if (options.repeat.getNumOccurrences())
     printTimes(result);
   printChecks(result);
-  if (!benchJSON.empty())
-    if (Error error = writeText(benchJSON, toJSON(result, *results)))
+  if (!options.benchJSON.empty())
+    if (Error error = writeText(options.benchJSON, toJSON(result, *results)))
       return error;
   return all_of(result.checks, [](const ResultCheck &c) { return c.passed(); });
 }
@@ -360,10 +299,16 @@ Expected<bool> run() {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
+  // Options of the libraries are no part of this command line.
+  SmallVector<cl::Option *> foreign;
+  for (auto &entry : cl::getRegisteredOptions())
+    foreign.push_back(entry.second);
+  for (cl::Option *option : foreign)
+    option->removeArgument();
+  Options options;
   cl::ParseCommandLineOptions(argc, argv,
                               "compiles and runs an attention graph\n");
-  auto passed = run();
+  auto passed = run(options);
   if (!passed)
     return report(passed.takeError());
   std::fflush(stdout);

@@ -607,8 +607,6 @@ struct GenerateShapeFunctionsPass
         ShapeFunctionBuilder(function, *arguments).build();
     if (failed(texts))
       return failure();
-    // What is described is what can be called.
-    function->setAttr("llvm.emit_c_interface", UnitAttr::get(&getContext()));
     return getEntryInfo(function, *arguments, *texts);
   }
 };

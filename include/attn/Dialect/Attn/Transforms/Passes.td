@@ -43,8 +43,7 @@ def GenerateShapeFunctionsPass
 
     The texts of the checks (with `{0}` and `{1}` where the values go) and the
     signatures stand as JSON in the zero-terminated constant
-    `__attn_module_info`. The entry itself gets `llvm.emit_c_interface`: what is
-    described is what can be called.
+    `__attn_module_info`.
 
     Runs on tensors, before anything is fused. An extent that depends on the
     contents of a tensor is an error.
