@@ -7,6 +7,7 @@
 # ===------------------------------------------------------------------------===#
 #
 # Substitutions: the project's tools and those of LLVM by name, %python,
+# %tensors (Inputs/tensors.py), %{v3} and %{v4} (compile targets),
 # %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
 # reference), and the usual %s, %t.
 # Features for REQUIRES: avx2 and avx512 (of this host), asan.
@@ -58,6 +59,16 @@ if {"avx2", "fma", "f16c"} <= flags:
     config.available_features.add("avx2")
 if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
     config.available_features.add("avx512")
+
+# Compile targets of the integration tests: a host that cannot run the wider code
+# runs the portable code once more.
+for name, feature in [("v3", "avx2"), ("v4", "avx512")]:
+    config.substitutions.append(
+        ("%{" + name + "}", "x86-64-" + name
+         if feature in config.available_features else "x86-64"))
+config.substitutions.append(("%tensors", '"%s" "%s"' % (
+    config.python_executable,
+    os.path.join(config.test_source_root, "Inputs", "tensors.py"))))
 
 if config.attn_sanitize:
     config.available_features.add("asan")
