@@ -95,7 +95,6 @@ void packTransposed(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
   auto destType = cast<MemRefType>(op.getDest().getType());
   Value zero = e.index(0);
   Value rows = memref::DimOp::create(b, op.getSource(), 0);
-  Value columns = memref::DimOp::create(b, op.getSource(), 1);
   Value lastRow = arith::SubIOp::create(b, rows, e.index(1));
   Value scale = e.broadcast(factor);
   int64_t allColumns = destType.getDimSize(1);
@@ -202,6 +201,10 @@ public:
     zero = e.index(0);
     rows = memref::DimOp::create(b, op.getOutput(), 0);
     valueDim = cast<MemRefType>(op.getAcc().getType()).getDimSize(2);
+    accT = memref::TransposeOp::create(
+        b, op.getAcc(),
+        AffineMapAttr::get(AffineMap::getPermutationMap(
+            ArrayRef<unsigned>{0, 2, 1}, b.getContext())));
   }
 
   void run() {
@@ -263,11 +266,6 @@ private:
 
   /// Feature `d` of rows [row, row + lanes).
   Value loadAcc(Value d, Value row) {
-    if (!accT)
-      accT = memref::TransposeOp::create(
-          b, op.getAcc(),
-          AffineMapAttr::get(AffineMap::getPermutationMap(
-              ArrayRef<unsigned>{0, 2, 1}, b.getContext())));
     return e.load(accT, {zero, d, row});
   }
 
