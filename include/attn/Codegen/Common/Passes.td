@@ -21,6 +21,7 @@ def SetTargetPass : Pass<"attn-set-target", "mlir::ModuleOp"> {
     ListOption<"disabledFeatures", "disable-feature", "std::string",
                "features of the CPU to leave unused">
   ];
+  let dependentDialects = ["attn::AttnDialect"];
 }
 
 def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
