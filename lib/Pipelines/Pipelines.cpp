@@ -81,9 +81,13 @@ void attn::buildPipeline(OpPassManager &pm, Phase to,
 // The fast path
 //===----------------------------------------------------------------------===//
 
-void attn::populateInputPipeline(OpPassManager &pm, const PipelineOptions &) {
+void attn::populateInputPipeline(OpPassManager &pm,
+                                 const PipelineOptions &options) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
+  // The description of the entries speaks of the promoted types.
+  if (options.f64)
+    pm.addPass(createPromoteToF64Pass());
   pm.addPass(createGenerateShapeFunctionsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -103,7 +107,9 @@ void attn::populateSchedulePipeline(OpPassManager &pm,
   target.disabledFeatures.assign(options.disabledFeatures.begin(),
                                  options.disabledFeatures.end());
   pm.addPass(createSetTargetPass(target));
-  pm.addNestedPass<func::FuncOp>(createSelectSchedulePass());
+  SelectSchedulePassOptions schedule;
+  schedule.attention = options.schedule;
+  pm.addNestedPass<func::FuncOp>(createSelectSchedulePass(schedule));
   // the same, with attributes
 }
 
@@ -178,9 +184,7 @@ void attn::populateDeallocationPipeline(OpPassManager &pm) {
 // The twin
 //===----------------------------------------------------------------------===//
 
-void attn::populateTwinPipeline(OpPassManager &pm, bool f64) {
-  if (f64)
-    pm.addPass(createPromoteToF64Pass());
+void attn::populateTwinPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -208,8 +212,10 @@ void attn::registerPipelines() {
   PassPipelineRegistration<TwinOptions>(
       "attn-twin", "the naive path that checks the fast one, to LLVM",
       [](OpPassManager &pm, const TwinOptions &options) {
-        populateInputPipeline(pm, PipelineOptions());
-        populateTwinPipeline(pm, options.f64);
+        PipelineOptions input;
+        input.f64 = options.f64;
+        populateInputPipeline(pm, input);
+        populateTwinPipeline(pm);
       });
   PassPipelineRegistration<>("attn-bufferize-pipeline",
                              "tensors to memrefs, results to arguments",

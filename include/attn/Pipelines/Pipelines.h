@@ -44,6 +44,11 @@ struct PipelineOptions {
   std::string target = "native";
   /// Features of the target to leave unused, LLVM's names.
   std::vector<std::string> disabledFeatures;
+  /// A `#attn.schedule<...>` for each attention that has none; empty: the
+  /// compiler chooses.
+  std::string schedule;
+  /// Compute in f64 throughout. Only the twin has kernels for that.
+  bool f64 = false;
 };
 
 /// The whole fast path up to and including phase `to`.
@@ -51,7 +56,8 @@ void buildPipeline(mlir::OpPassManager &pm, Phase to,
                    const PipelineOptions &options);
 
 // In: what the user or an importer wrote. Private functions may be called.
-// Out: attn graph ops, linalg, tensor, arith, math; calls are inlined.
+// Out: attn graph ops, linalg, tensor, arith, math; calls are inlined, each
+// entry has its shape function, and the module its description.
 void populateInputPipeline(mlir::OpPassManager &pm,
                            const PipelineOptions &options);
 
@@ -78,10 +84,10 @@ void populateVectorPipeline(mlir::OpPassManager &pm,
 void populateLLVMPipeline(mlir::OpPassManager &pm,
                           const PipelineOptions &options);
 
-/// The twin: the naive path that checks the fast one, in the types of the
-/// module, or in f64 throughout.
+/// The twin: the naive path that checks the fast one, in the types that the
+/// input phase left.
 // In: input. Out: the LLVM dialect only; scalar loops.
-void populateTwinPipeline(mlir::OpPassManager &pm, bool f64);
+void populateTwinPipeline(mlir::OpPassManager &pm);
 
 /// A step of the tiles phase and of the twin.
 // In: tensors; every op has a bufferisation. Out: memrefs; results of public

@@ -28,7 +28,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/Support/MathExtras.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace attn;
@@ -460,6 +460,15 @@ private:
 LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target, Value weights) {
+  for (Region &program : op->getRegions()) {
+    Operation *culprit;
+    if (!program.empty() && !isVectorizableProgram(program, &culprit))
+      remark::missed(op.getLoc(),
+                     remark::RemarkOpts::name("program-not-vectorised")
+                         .category("attn"))
+          << "'" << culprit->getName().getStringRef()
+          << "' has no vector form: the program runs lane by lane";
+  }
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   if (failed(OnlineAttentionLowering(b, op, target, weights).run()))

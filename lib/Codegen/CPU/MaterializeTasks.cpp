@@ -37,6 +37,12 @@ class MaterializeTasksPass
           return signalPassFailure();
     // The translation to LLVM IR knows no attn attribute.
     getOperation()->removeAttr(attn::kTargetAttrName);
+    for (auto func : getOperation().getOps<LLVM::LLVMFuncOp>())
+      for (unsigned i = 0; i < func.getNumArguments(); ++i)
+        for (NamedAttribute attribute :
+             function_interface_impl::getArgAttrs(func, i))
+          if (attribute.getName().strref().starts_with("attn."))
+            func.removeArgAttr(i, attribute.getName());
   }
 
   LogicalResult materialize(LLVM::LLVMFuncOp parallel, FlatSymbolRefAttr name) {

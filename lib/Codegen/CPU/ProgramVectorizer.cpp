@@ -46,6 +46,9 @@ public:
       : emitter(emitter), b(emitter.builder()) {}
 
   Value run(Region &region, ValueRange arguments) {
+    Operation *culprit;
+    if (!isVectorizableProgram(region, &culprit))
+      return runLaneByLane(region, arguments);
     mapping.map(region.getArguments(), arguments);
     for (Operation &op : region.front().without_terminator())
       evaluate(op);
@@ -62,6 +65,40 @@ private:
 
   Value onLanes(Value value) {
     return isOnLanes(value) ? value : emitter.broadcast(value);
+  }
+
+  /// A loop over the lanes with the program as it stands: for ops that have no
+  /// vector form, such as control flow.
+  Value runLaneByLane(Region &region, ValueRange arguments) {
+    auto yield = cast<YieldOp>(region.front().getTerminator());
+    Value result = yield.getValues().front();
+    Value none = arith::ConstantOp::create(
+        b, b.getZeroAttr(emitter.vectorType(result.getType())));
+    return emitLoop(
+        b, emitter.index(0), emitter.index(emitter.getLanes()), 1,
+        ValueRange(none),
+        [&](Value lane, ValueRange carried) -> SmallVector<Value> {
+          for (auto [parameter, argument] :
+               llvm::zip(region.getArguments(), arguments))
+            mapping.map(parameter,
+                        isOnLanes(argument)
+                            ? vector::ExtractOp::create(b, argument,
+                                                        OpFoldResult(lane))
+                                  .getResult()
+                            : argument);
+          for (Operation &op : region.front().without_terminator())
+            b.clone(op, mapping)->walk(
+                [&](memref::LoadOp load) { clampIndices(load); });
+          return {vector::InsertOp::create(b, lookup(result), carried[0],
+                                           OpFoldResult(lane))};
+        })[0];
+  }
+
+  void clampIndices(memref::LoadOp load) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(load);
+    for (auto [dim, operand] : llvm::enumerate(load.getIndicesMutable()))
+      operand.set(clamp(operand.get(), load.getMemRef(), dim));
   }
 
   void evaluate(Operation &op) {

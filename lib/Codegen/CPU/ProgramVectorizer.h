@@ -20,8 +20,8 @@
 
 namespace attn {
 
-/// Whether every op of `region` can be evaluated on lanes. If not, `*culprit`
-/// is the op that cannot.
+/// Whether every op of `region` has a form on lanes. If not, `*culprit` is one
+/// that has none, and the program is evaluated lane by lane.
 bool isVectorizableProgram(mlir::Region &region, mlir::Operation **culprit);
 
 /// Evaluates `region` on `arguments` and returns the yielded value, as a

@@ -32,7 +32,23 @@ struct DecomposeTensorsPass
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+
+    // The elementwise patterns name an operand as the destination whose
+    // contents they ignore. A fresh one can be replaced by the result's buffer.
+    getOperation()->walk([](linalg::GenericOp op) {
+      OpBuilder builder(op);
+      for (OpOperand &init : op.getDpsInitsMutable()) {
+        if (!isa<RankedTensorType>(init.get().getType()) ||
+            op.payloadUsesValueFromOperand(&init) ||
+            init.get().getDefiningOp<tensor::EmptyOp>())
+          continue;
+        init.set(tensor::EmptyOp::create(
+            builder, op.getLoc(),
+            tensor::getMixedSizes(builder, op.getLoc(), init.get()),
+            getElementTypeOrSelf(init.get().getType())));
+      }
+    });
   }
 };
 

@@ -1,5 +1,4 @@
-//===- SelectSchedule.cpp - Chooses tiles and registers
-//--------------------===//
+//===- SelectSchedule.cpp - Chooses tiles and registers ---------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,6 +9,8 @@
 #include "attn/Codegen/Common/MatrixProduct.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Remarks.h"
 
 namespace attn {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
@@ -52,8 +53,27 @@ ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
                            {16 * registers[0], columns}, registers, lanes);
 }
 
+/// Says what was chosen, or that somebody else had chosen before.
+void remarkSchedule(func::FuncOp func, Operation *op, ScheduleAttr schedule,
+                    TargetAttr target, bool given) {
+  remark::analysis(op->getLoc(), remark::RemarkOpts::name("schedule")
+                                     .category("attn")
+                                     .function(func.getSymName()))
+      << llvm::formatv(
+             "schedule of {0}{1}: {2}, tile {3}x{4}, registers {5}x{6}, {7} "
+             "lanes ({8})",
+             op->getName().getStringRef(), given ? " (given)" : "",
+             stringifyKernel(schedule.getKernel()), schedule.getTile()[0],
+             schedule.getTile()[1], schedule.getRegisters()[0],
+             schedule.getRegisters()[1], schedule.getLanes(),
+             stringifyISA(target.getIsa()))
+             .str();
+}
+
 class SelectSchedulePass
     : public attn::impl::SelectSchedulePassBase<SelectSchedulePass> {
+  using SelectSchedulePassBase::SelectSchedulePassBase;
+
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     auto module = func->getParentOfType<ModuleOp>();
@@ -63,13 +83,30 @@ class SelectSchedulePass
                          << kTargetAttrName << "'";
       return signalPassFailure();
     }
+    ScheduleAttr given;
+    if (!attention.empty()) {
+      given = dyn_cast_or_null<ScheduleAttr>(
+          parseAttribute(attention, &getContext()));
+      if (!given || given.getKernel() == Kernel::Gemm) {
+        module.emitError() << "expected a #attn.schedule<...> for attention, "
+                              "got '"
+                           << attention << "'";
+        return signalPassFailure();
+      }
+    }
     func.walk([&](Operation *op) {
-      if (auto attention = dyn_cast<AttentionOp>(op)) {
-        if (!attention.getSchedule())
-          attention.setScheduleAttr(scheduleAttention(target));
-      } else if (succeeded(matchMatrixProduct(op)) &&
-                 !op->hasAttr(kScheduleAttrName)) {
-        op->setAttr(kScheduleAttrName, scheduleMatrixProduct(target));
+      if (auto fused = dyn_cast<AttentionOp>(op)) {
+        bool isGiven = given || fused.getSchedule();
+        if (!fused.getSchedule())
+          fused.setScheduleAttr(given ? given : scheduleAttention(target));
+        remarkSchedule(func, op, *fused.getSchedule(), target, isGiven);
+      } else if (succeeded(matchMatrixProduct(op))) {
+        auto schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+        bool isGiven = static_cast<bool>(schedule);
+        if (!isGiven)
+          schedule = scheduleMatrixProduct(target);
+        op->setAttr(kScheduleAttrName, schedule);
+        remarkSchedule(func, op, schedule, target, isGiven);
       }
     });
   }

@@ -51,7 +51,8 @@ enum class MaskKind {
   Tensor,
   Bias,
   Softcap,
-  Region
+  Region,
+  Branching
 };
 constexpr std::pair<MaskKind, const char *> kMasks[] = {
     {MaskKind::None, "none"},
@@ -63,7 +64,8 @@ constexpr std::pair<MaskKind, const char *> kMasks[] = {
     {MaskKind::Tensor, "tensor"},
     {MaskKind::Bias, "bias"},
     {MaskKind::Softcap, "softcap"},
-    {MaskKind::Region, "region"}};
+    {MaskKind::Region, "region"},
+    {MaskKind::Branching, "branching"}};
 
 /// The chain with one mask, as a user writes it. Value heads have `headDim + 3`
 /// features, so that nothing rests on equal head dims.
@@ -117,6 +119,24 @@ std::string graph(int64_t headDim, MaskKind mask) {
         %z = arith.remui %y, %three : index
         %zero = arith.constant 0 : index
         %w = arith.cmpi ne, %z, %zero : index
+        attn.yield %w : i1
+      })";
+    break;
+  case MaskKind::Branching:
+    // Control flow and a gather in it: no vector form.
+    extra = ", %extra: tensor<?xi32>";
+    clause = R"(visible {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %same = arith.cmpi eq, %i, %j : index
+        %w = scf.if %same -> i1 {
+          %true = arith.constant true
+          scf.yield %true : i1
+        } else {
+          %n = tensor.extract %extra[%j] : tensor<?xi32>
+          %two = arith.constant 2 : i32
+          %small = arith.cmpi slt, %n, %two : i32
+          scf.yield %small : i1
+        }
         attn.yield %w : i1
       })";
     break;
@@ -259,6 +279,13 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask,
   case MaskKind::Region:
     options.mask = [](int64_t, int64_t h, int64_t i, int64_t j) {
       return (i + j + h) % 3 != 0;
+    };
+    break;
+  case MaskKind::Branching:
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{skv}, flush,
+                  [](int64_t n) { return n % 5; });
+    options.mask = [](int64_t, int64_t, int64_t i, int64_t j) {
+      return i == j || j % 5 < 2;
     };
     break;
   }

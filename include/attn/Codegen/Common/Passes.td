@@ -28,8 +28,13 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
   let description = [{
     Reads the module's `#attn.target` and puts a `#attn.schedule` on each
     `attn.attention` and on each matrix product. An op that has one is left
-    alone.
+    alone. A remark of the category `attn` says what was chosen.
   }];
+  let options = [
+    Option<"attention", "attention", "std::string", /*default=*/"",
+           "A `#attn.schedule<...>` for each attn.attention that has none, "
+           "instead of the pass's own choice">
+  ];
 }
 
 def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {

@@ -1,5 +1,4 @@
-//===- FuseAttention.cpp - The decomposed chain to attn.attention
-//----------===//
+//===- FuseAttention.cpp - The chain becomes attn.attention -----*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,6 +19,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_FUSEATTENTIONPASS
@@ -70,6 +70,34 @@ Operation *findUnfusible(Region &program) {
     return &op;
   }
   return nullptr;
+}
+
+/// Says what became one kernel, in the order of evaluation.
+void remarkPassed(const Chain &chain) {
+  std::string ops = "attn.qk";
+  for (Operation *op : chain.scoreOps)
+    ops += ", " + op->getName().getStringRef().str();
+  MaskedSoftmaxOp softmax = chain.softmax;
+  SmallVector<StringRef> masks;
+  if (softmax.getCausal())
+    masks.push_back("causal");
+  if (softmax.getWindow())
+    masks.push_back("window");
+  if (softmax.getLengths())
+    masks.push_back("lengths");
+  if (softmax.getMask())
+    masks.push_back("a mask tensor");
+  if (!softmax.getVisible().empty())
+    masks.push_back("a mask program");
+  ops += ", attn.masked_softmax (" +
+         (masks.empty() ? "no mask" : llvm::join(masks, ", ")) +
+         ") and attn.weighted_sum";
+  WeightedSumOp op = chain.weightedSum;
+  remark::passed(op.getLoc(),
+                 remark::RemarkOpts::name("attention-fused")
+                     .category("attn")
+                     .function(op->getParentOfType<func::FuncOp>().getName()))
+      << ("attention fused: " + ops + " became one kernel");
 }
 
 /// Matches the chain that ends in `op`; explains in a remark why there is none.
@@ -379,8 +407,10 @@ class FuseAttentionPass
     getOperation().walk([&](WeightedSumOp op) { roots.push_back(op); });
     for (WeightedSumOp root : roots) {
       FailureOr<Chain> chain = matchChain(root);
-      if (succeeded(chain))
-        Fusion(rewriter, *chain).run();
+      if (failed(chain))
+        continue;
+      remarkPassed(*chain);
+      Fusion(rewriter, *chain).run();
     }
   }
 };

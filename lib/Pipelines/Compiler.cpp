@@ -1,0 +1,284 @@
+//===- Compiler.cpp - From the bytes of a model to callable code ----------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Latency counts: one thread, one verification after parsing and one at the
+// end, and nothing but the entry that was asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Pipelines/Compiler.h"
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/InitAll.h"
+#include "attn/Pipelines/Remarks.h"
+#include "attn/Support/Error.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace attn;
+
+char CompileFailure::ID = 0;
+
+void CompileFailure::log(llvm::raw_ostream &stream) const {
+  stream << diagnostics;
+}
+
+std::error_code CompileFailure::convertToErrorCode() const {
+  return std::make_error_code(std::errc::invalid_argument);
+}
+
+namespace {
+
+/// The one entry that `name` asks for; the empty name for the default.
+llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
+  SmallVector<func::FuncOp> entries;
+  for (func::FuncOp func : module.getOps<func::FuncOp>())
+    if (func.isPublic() && !func.isExternal())
+      entries.push_back(func);
+  if (entries.empty())
+    return makeError("the module has no public function");
+  if (name.empty() && entries.size() == 1)
+    return entries.front();
+  for (func::FuncOp func : entries)
+    if (func.getName() == (name.empty() ? "main" : name))
+      return func;
+  auto names = llvm::map_range(
+      entries, [](func::FuncOp func) { return quoteName(func.getName()); });
+  std::string list = llvm::join(names, ", ");
+  if (name.empty())
+    return makeError(
+        "the module has {0} public functions and no 'main', choose "
+        "one with --function: {1}",
+        entries.size(), list);
+  return makeError("unknown function {0}, the module has: {1}", quoteName(name),
+                   list);
+}
+
+/// One run of the compiler on one model.
+class Session {
+public:
+  explicit Session(const CompileRequest &request)
+      : request(request),
+        context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        stream(diagnostics), handler(sources, &context, stream) {
+    context.printOpOnDiagnostic(false);
+    collectRemarks(context, remarks);
+  }
+
+  /// Parses the model and makes every function but `entry` private.
+  llvm::Error parse(bool keepAll);
+  /// Runs passes and verifies what they leave.
+  llvm::Error run(llvm::function_ref<void(OpPassManager &)> populate);
+  /// Puts the remarks into the module's description of itself.
+  llvm::Error storeRemarks();
+
+  ModuleOp getModule() { return *module; }
+  std::string takeDiagnostics() {
+    stream.flush();
+    return std::move(diagnostics);
+  }
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    registerAllTranslations(registry);
+    return registry;
+  }
+  llvm::Error fail() {
+    std::string text = takeDiagnostics();
+    if (text.empty())
+      text = request.inputName + ": error: compilation failed without a "
+                                 "message\n";
+    return llvm::make_error<CompileFailure>(std::move(text));
+  }
+
+  const CompileRequest &request;
+  std::vector<CompilerRemark> remarks;
+  MLIRContext context;
+  llvm::SourceMgr sources;
+  std::string diagnostics;
+  llvm::raw_string_ostream stream;
+  SourceMgrDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+};
+
+llvm::Error Session::parse(bool keepAll) {
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(request.input, request.inputName),
+      llvm::SMLoc());
+  module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!module)
+    return fail();
+  if (keepAll)
+    return llvm::Error::success();
+  llvm::Expected<func::FuncOp> entry = findEntry(*module, request.function);
+  if (!entry)
+    return entry.takeError();
+  for (func::FuncOp func : module->getOps<func::FuncOp>())
+    if (func != *entry)
+      func.setPrivate();
+  return llvm::Error::success();
+}
+
+llvm::Error Session::run(llvm::function_ref<void(OpPassManager &)> populate) {
+  PassManager pm(&context);
+  pm.enableVerifier(false);
+  populate(pm);
+  if (failed(pm.run(*module)) || failed(verify(*module)))
+    return fail();
+  return llvm::Error::success();
+}
+
+llvm::Error Session::storeRemarks() {
+  auto global = module->lookupSymbol<LLVM::GlobalOp>(kModuleInfoName);
+  auto text = global ? dyn_cast_or_null<StringAttr>(global.getValueOrNull())
+                     : StringAttr();
+  if (!text)
+    return makeError("the compiled module has no description");
+  llvm::Expected<ModuleInfo> info =
+      ModuleInfo::parse(text.getValue().rtrim('\0'));
+  if (!info)
+    return info.takeError();
+  for (FunctionInfo &function : info->functions)
+    for (const CompilerRemark &remark : remarks)
+      if (remark.function == function.name)
+        function.remarks.push_back(remark.text);
+  std::string json = info->str();
+  json.push_back('\0');
+  global.setValueAttr(StringAttr::get(&context, json));
+  global.setGlobalType(
+      LLVM::LLVMArrayType::get(IntegerType::get(&context, 8), json.size()));
+  return llvm::Error::success();
+}
+
+void populate(OpPassManager &pm, const CompileRequest &request) {
+  if (request.lowering == Lowering::Fused)
+    return buildPipeline(pm, Phase::LLVM, request.pipeline);
+  PipelineOptions options = request.pipeline;
+  options.f64 = request.lowering == Lowering::TwinF64;
+  populateInputPipeline(pm, options);
+  populateTwinPipeline(pm);
+}
+
+llvm::Expected<std::string> generate(const CompileRequest &request,
+                                     CodeKind kind, bool keepAll,
+                                     std::string &diagnostics) {
+  Session session(request);
+  if (llvm::Error error = session.parse(keepAll))
+    return error;
+  if (llvm::Error error =
+          session.run([&](OpPassManager &pm) { populate(pm, request); }))
+    return error;
+  if (llvm::Error error = session.storeRemarks())
+    return error;
+  auto code =
+      generateCode(session.getModule(), request.target, request.codegen, kind);
+  if (!code) {
+    std::string text = llvm::toString(code.takeError());
+    return llvm::make_error<CompileFailure>(session.takeDiagnostics() +
+                                            request.inputName +
+                                            ": error: " + text + "\n");
+  }
+  diagnostics = session.takeDiagnostics();
+  return code;
+}
+
+/// What decides the object beside input and target.
+std::vector<std::string> keyOptions(const CompileRequest &request) {
+  constexpr const char *lowerings[] = {"fused", "twin", "twin f64"};
+  return {lowerings[static_cast<int>(request.lowering)], request.function,
+          request.pipeline.schedule, request.codegen.str()};
+}
+
+} // namespace
+
+llvm::Error attn::checkSchedule(StringRef text) {
+  if (text.empty())
+    return llvm::Error::success();
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<AttnDialect>();
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (message.empty())
+      message = ": " + diagnostic.str();
+    return success();
+  });
+  auto schedule =
+      dyn_cast_or_null<ScheduleAttr>(parseAttribute(text, &context));
+  if (schedule && schedule.getKernel() != Kernel::Gemm)
+    return llvm::Error::success();
+  return makeError("schedule {0} is not a #attn.schedule<...> for attention{1}",
+                   quoteName(text), message);
+}
+
+llvm::Expected<Compilation>
+attn::compileToMemory(const CompileRequest &request) {
+  Compilation result;
+  std::string key;
+  auto link = [&](StringRef object) -> llvm::Error {
+    auto module = CompiledModule::load(object);
+    if (!module)
+      return module.takeError();
+    if ((*module)->info().functions.size() != 1)
+      return makeError("the compiled object has {0} entries, expected 1",
+                       (*module)->info().functions.size());
+    result.module = std::move(*module);
+    result.function = &result.module->info().functions.front();
+    return llvm::Error::success();
+  };
+
+  if (request.cache) {
+    key = objectKey(request.input, keyOptions(request), request.target);
+    if (auto object = request.cache->lookup(key)) {
+      if (llvm::Error error = link(object->getBuffer()))
+        return error;
+      result.cached = true;
+      return result;
+    }
+  }
+  llvm::Expected<std::string> object = generate(
+      request, CodeKind::Object, /*keepAll=*/false, result.diagnostics);
+  if (!object)
+    return object.takeError();
+  if (llvm::Error error = link(*object))
+    return error;
+  if (request.cache)
+    if (llvm::Error error = request.cache->store(key, *object))
+      return error;
+  return result;
+}
+
+llvm::Expected<std::string> attn::compileToPhase(const CompileRequest &request,
+                                                 Phase phase) {
+  Session session(request);
+  if (llvm::Error error = session.parse(request.function.empty()))
+    return error;
+  if (llvm::Error error = session.run([&](OpPassManager &pm) {
+        buildPipeline(pm, phase, request.pipeline);
+      }))
+    return error;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  session.getModule().print(stream);
+  stream << '\n';
+  return text;
+}
+
+llvm::Expected<std::string> attn::compileToCode(const CompileRequest &request,
+                                                CodeKind kind) {
+  std::string diagnostics;
+  return generate(request, kind, request.function.empty(), diagnostics);
+}

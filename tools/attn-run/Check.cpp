@@ -1,0 +1,86 @@
+//===- Check.cpp - Results against the f64 twin
+//-----------------------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+
+#include "attn/Support/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace attn;
+using namespace llvm;
+
+/// Compiles the model by a twin and runs it once.
+static Expected<std::vector<HostTensor>>
+evaluate(CompileRequest request, Lowering lowering,
+         std::vector<InputValue> &inputs) {
+  request.lowering = lowering;
+  auto compiled = compileToMemory(request);
+  if (!compiled)
+    return compiled.takeError();
+  std::vector<CallArgument> arguments;
+  for (InputValue &input : inputs)
+    arguments.push_back(input.argument());
+  auto outputs = makeOutputs(*compiled->module, *compiled->function, arguments);
+  if (!outputs)
+    return outputs.takeError();
+  std::vector<TensorView> views;
+  for (HostTensor &output : *outputs)
+    views.push_back(output.view());
+  if (Error error =
+          compiled->module->run(compiled->function->name, arguments, views))
+    return error;
+  return outputs;
+}
+
+/// Indices of element `position` of the row-major order.
+static SmallVector<int64_t> unflatten(int64_t position,
+                                      ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> indices(shape.size());
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    indices[axis] = position % shape[axis];
+    position /= shape[axis];
+  }
+  return indices;
+}
+
+Expected<std::vector<ResultCheck>>
+attn::checkResults(const CompileRequest &request,
+                   std::vector<InputValue> &inputs,
+                   const std::vector<HostTensor> &outputs) {
+  auto promoted = promoteInputs(inputs);
+  if (!promoted)
+    return promoted.takeError();
+  auto truth = evaluate(request, Lowering::TwinF64, *promoted);
+  if (!truth)
+    return truth.takeError();
+  auto twin = evaluate(request, Lowering::Twin, inputs);
+  if (!twin)
+    return twin.takeError();
+
+  std::vector<ResultCheck> checks;
+  for (auto [index, output] : enumerate(outputs)) {
+    const HostTensor &expected = (*truth)[index];
+    if (output.shape() != expected.shape())
+      return makeError("result {0}: shape {1}, but {2} by the twin", index,
+                       formatShape(output.shape()),
+                       formatShape(expected.shape()));
+    std::vector<double> values = expected.toDoubles();
+    ResultCheck &check = checks.emplace_back();
+    check.comparison = compare(output, values);
+    if (isFloat(output.type())) {
+      check.twinError = compare((*twin)[index], values).maxAbs;
+      check.bound = graphBound(output.type(), check.comparison.maxAbsExpected,
+                               check.twinError);
+    }
+    if (check.comparison.worstIndex >= 0)
+      check.worst = unflatten(check.comparison.worstIndex, output.shape());
+  }
+  return checks;
+}

@@ -1,0 +1,95 @@
+//===- Options.h - The command line of attn-run -----------------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The options register themselves when this is constructed, which must be after
+// those of the libraries have gone: LLVM's has a `threads` of its own, and two
+// options of one name abort the process.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_ATTN_RUN_OPTIONS_H
+#define ATTN_TOOLS_ATTN_RUN_OPTIONS_H
+
+#include "llvm/Support/CommandLine.h"
+
+#include <string>
+
+namespace attn {
+
+struct Options {
+  llvm::cl::OptionCategory category{"Attn options"};
+  llvm::cl::opt<std::string> inputFile{llvm::cl::Positional, llvm::cl::Required,
+                                       llvm::cl::desc("FILE.mlir|FILE.mlirbc"),
+                                       llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> functionName{
+      "function", llvm::cl::value_desc("name"), llvm::cl::cat(category),
+      llvm::cl::desc(
+          "Entry to run (default: the only public function, else main)")};
+  llvm::cl::list<std::string> inputs{
+      "input", llvm::cl::value_desc("[name=]spec"), llvm::cl::cat(category),
+      llvm::cl::desc("Argument, in order or by name: x.npy, "
+                     "w.safetensors:tensor, random[:seed=N][:SHAPE], "
+                     "zeros[:SHAPE], ones[:SHAPE] or a number")};
+  llvm::cl::list<std::string> dims{
+      "dim", llvm::cl::value_desc("name=N"), llvm::cl::cat(category),
+      llvm::cl::desc("Size of a named dimension of generated inputs")};
+  llvm::cl::list<std::string> outputs{
+      "output", llvm::cl::value_desc("path.npy"), llvm::cl::cat(category),
+      llvm::cl::desc("File for a result, in order; the others are summarised")};
+  llvm::cl::opt<bool> check{
+      "check", llvm::cl::cat(category),
+      llvm::cl::desc("Compare the results with the f64 twin")};
+  llvm::cl::opt<std::string> emit{
+      "emit", llvm::cl::value_desc("phase|llvmir|asm|obj"),
+      llvm::cl::cat(category),
+      llvm::cl::desc("Stop there and print: input, fusion, schedule, tiles, "
+                     "vector, llvm, llvmir, asm or obj")};
+  llvm::cl::opt<std::string> emitTo{
+      "o", llvm::cl::value_desc("file"), llvm::cl::init("-"),
+      llvm::cl::cat(category), llvm::cl::desc("Where --emit prints")};
+  llvm::cl::opt<std::string> schedule{
+      "schedule", llvm::cl::value_desc("file|text"), llvm::cl::cat(category),
+      llvm::cl::desc("#attn.schedule<...> for attention that has none")};
+  llvm::cl::opt<std::string> targetName{
+      "target", llvm::cl::value_desc("cpu"), llvm::cl::init("native"),
+      llvm::cl::cat(category), llvm::cl::desc("CPU to compile for")};
+  llvm::cl::list<std::string> disabledFeatures{
+      "disable-feature", llvm::cl::CommaSeparated,
+      llvm::cl::value_desc("feature,..."), llvm::cl::cat(category),
+      llvm::cl::desc("Features of the target to leave unused")};
+  llvm::cl::opt<std::string> device{
+      "device", llvm::cl::value_desc("cpu"), llvm::cl::init("cpu"),
+      llvm::cl::cat(category), llvm::cl::desc("Where to run: cpu")};
+  llvm::cl::opt<unsigned> threads{
+      "threads", llvm::cl::value_desc("N"), llvm::cl::init(0),
+      llvm::cl::cat(category), llvm::cl::desc("Threads (default: all cores)")};
+  llvm::cl::opt<bool> requireFused{
+      "require-fused", llvm::cl::cat(category),
+      llvm::cl::desc("Attention that is not fused is an error")};
+  llvm::cl::opt<bool> explain{
+      "explain", llvm::cl::cat(category),
+      llvm::cl::desc("Print what the compiler did and why")};
+  llvm::cl::opt<unsigned> repeat{
+      "repeat", llvm::cl::value_desc("N"), llvm::cl::init(1),
+      llvm::cl::cat(category),
+      llvm::cl::desc("Timed runs; prints their times")};
+  llvm::cl::opt<unsigned> warmup{
+      "warmup", llvm::cl::value_desc("N"), llvm::cl::init(0),
+      llvm::cl::cat(category),
+      llvm::cl::desc("Runs before (default: 1 when runs are timed)")};
+  llvm::cl::opt<std::string> benchJSON{
+      "bench-json", llvm::cl::value_desc("path"), llvm::cl::cat(category),
+      llvm::cl::desc("Write times, bytes and errors")};
+  llvm::cl::opt<std::string> cacheDir{
+      "cache-dir", llvm::cl::value_desc("path"), llvm::cl::cat(category),
+      llvm::cl::desc("Folder of compiled objects to use and to fill")};
+};
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_ATTN_RUN_OPTIONS_H

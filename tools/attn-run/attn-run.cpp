@@ -1,0 +1,316 @@
+//===- attn-run.cpp - Compiles and runs an attention graph ----------------*-
+// C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Exit codes: 0 done, 1 bad usage or input (one line), 2 compile error (MLIR
+// diagnostics), 3 check failed, 77 device not available.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+#include "Inputs.h"
+#include "Options.h"
+#include "Report.h"
+
+#include "attn/Pipelines/Compiler.h"
+#include "attn/Support/AtomicFile.h"
+#include "attn/Support/Error.h"
+#include "attn/Support/Npy.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+using namespace attn;
+using namespace llvm;
+
+//===----------------------------------------------------------------------===//
+// Outcome
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+enum ExitCode {
+  Done = 0,
+  BadInput = 1,
+  CompileError = 2,
+  CheckFailed = 3,
+  NoDevice = 77
+};
+
+/// The error of a device that this machine does not have.
+class DeviceError : public ErrorInfo<DeviceError> {
+public:
+  static char ID;
+  explicit DeviceError(std::string text) : text(std::move(text)) {}
+  void log(raw_ostream &stream) const override { stream << text; }
+  std::error_code convertToErrorCode() const override {
+    return std::make_error_code(std::errc::no_such_device);
+  }
+
+private:
+  std::string text;
+};
+char DeviceError::ID = 0;
+
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start)
+      .count();
+}
+
+/// Prints `error` and gives its exit code.
+int report(Error error) {
+  int code = BadInput;
+  handleAllErrors(
+      std::move(error),
+      [&](const CompileFailure &failure) {
+        errs() << failure.message();
+        code = CompileError;
+      },
+      [&](const DeviceError &missing) {
+        errs() << "error: " << missing.message() << "\n";
+        code = NoDevice;
+      },
+      [&](const ErrorInfoBase &other) {
+        errs() << "error: " << other.message() << "\n";
+      });
+  return code;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Error checkDevice(const Options &options) {
+  if (options.device == "cpu")
+    return Error::success();
+  if (options.device == "cuda" || options.device == "gpu-emulator")
+    return make_error<DeviceError>("device '" + options.device +
+                                   "' is not available in this build");
+  return makeError("unknown device {0}, expected cpu, cuda or gpu-emulator",
+                   quoteName(options.device));
+}
+
+/// The text of --schedule, from the file of that name if there is one.
+Expected<std::string> readSchedule(const Options &options) {
+  StringRef text = StringRef(options.schedule).trim();
+  if (text.empty() || text.starts_with("#"))
+    return text.str();
+  auto file = MemoryBuffer::getFile(text, /*IsText=*/true);
+  if (!file)
+    return makeError("--schedule={0}: expected #attn.schedule<...> or a file "
+                     "with it: {1}",
+                     quoteName(text), file.getError().message());
+  return (*file)->getBuffer().trim().str();
+}
+
+Expected<std::string> emitText(const Options &options,
+                               const CompileRequest &request) {
+  if (auto phase = parsePhase(options.emit))
+    return compileToPhase(request, *phase);
+  if (options.emit == "llvmir")
+    return compileToCode(request, CodeKind::LLVMIR);
+  if (options.emit == "asm")
+    return compileToCode(request, CodeKind::Assembly);
+  if (options.emit == "obj")
+    return compileToCode(request, CodeKind::Object);
+  return makeError("--emit={0}: expected one of {1}, llvmir, asm, obj",
+                   quoteName(options.emit), listPhases());
+}
+
+Error writeText(StringRef path, StringRef text) {
+  if (path == "-") {
+    outs() << text;
+    outs().flush();
+    return Error::success();
+  }
+  return writeFileAtomically(path,
+                             [&](raw_ostream &stream) { stream << text; });
+}
+
+/// Prints remarks when asked to; an error when attention must be fused and is
+/// not.
+Error explainChoices(const Options &options, const FunctionInfo &function) {
+  if (options.explain) {
+    for (const std::string &remark : function.remarks)
+      fmt::print("{}: {}\n", function.name, remark);
+    if (function.remarks.empty())
+      fmt::print("{}: nothing to fuse or to schedule\n", function.name);
+  }
+  if (!options.requireFused)
+    return Error::success();
+  std::string reasons;
+  for (const std::string &remark : function.remarks)
+    if (StringRef(remark).starts_with(kNotFusedPrefix))
+      reasons += options.inputFile + ": error: in function '" + function.name +
+                 "': " + remark + "\n";
+  if (reasons.empty())
+    return Error::success();
+  return make_error<CompileFailure>(reasons);
+}
+
+/// Warm-up and timed runs.
+Error runRepeatedly(const Options &options, const PreparedCall &call,
+                    RunReport &report) {
+  RunConfig config;
+  config.threads = options.threads;
+  RunStatistics statistics;
+  config.statistics = &statistics;
+  unsigned warmups =
+      options.warmup.getNumOccurrences() || !options.repeat.getNumOccurrences()
+          ? options.warmup
+          : 1;
+  for (unsigned i = 0; i < warmups; ++i)
+    if (Error error = call.invoke(config))
+      return error;
+  for (unsigned i = 0; i < options.repeat; ++i) {
+    Clock::time_point start = Clock::now();
+    if (Error error = call.invoke(config))
+      return error;
+    report.times.push_back(millisecondsSince(start));
+  }
+  report.plannedBytes = statistics.peakBytes;
+  return Error::success();
+}
+
+/// Everything but the choice of the exit code. False when the check failed.
+Expected<bool> run(const Options &options) {
+  Clock::time_point start = Clock::now();
+  if (Error error = checkDevice(options))
+    return error;
+  if (options.repeat == 0)
+    return makeError("--repeat=0: expected at least 1");
+
+  CompileRequest request;
+  request.inputName = options.inputFile;
+  request.function = options.functionName;
+  request.pipeline.target = options.targetName;
+  request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
+                                           options.disabledFeatures.end());
+  auto scheduleText = readSchedule(options);
+  if (!scheduleText)
+    return scheduleText.takeError();
+  request.pipeline.schedule = std::move(*scheduleText);
+  if (Error error = checkSchedule(request.pipeline.schedule))
+    return error;
+  auto target = resolveTarget(options.targetName, options.disabledFeatures);
+  if (!target)
+    return target.takeError();
+  request.target = std::move(*target);
+  auto file = MemoryBuffer::getFileOrSTDIN(options.inputFile);
+  if (!file)
+    return makeError("cannot read {0}: {1}", quoteName(options.inputFile),
+                     file.getError().message());
+  request.input = (*file)->getBuffer();
+
+  if (!options.emit.empty()) {
+    auto text = emitText(options, request);
+    if (!text)
+      return text.takeError();
+    if (Error error = writeText(options.emitTo, *text))
+      return error;
+    return true;
+  }
+
+  if (Error error = hostCanExecute(request.target))
+    return make_error<DeviceError>(toString(std::move(error)));
+  std::optional<ObjectCache> cache;
+  if (!options.cacheDir.empty()) {
+    auto opened = ObjectCache::open(options.cacheDir);
+    if (!opened)
+      return opened.takeError();
+    cache = std::move(*opened);
+    request.cache = &*cache;
+  }
+  auto compiled = compileToMemory(request);
+  if (!compiled)
+    return compiled.takeError();
+  const FunctionInfo &function = *compiled->function;
+  errs() << compiled->diagnostics;
+
+  RunReport result;
+  result.compileMs = millisecondsSince(start);
+  result.compileCached = compiled->cached;
+  result.function = function.name;
+  result.target = request.target.cpu;
+  result.threads = options.threads ? options.threads : request.target.cores;
+  if (Error error = explainChoices(options, function))
+    return error;
+  if (options.outputs.size() > function.results.size())
+    return makeError("too many outputs: function {0} has {1} results, got {2}",
+                     quoteName(function.name), function.results.size(),
+                     options.outputs.size());
+
+  auto values = makeInputs(function, options.inputs, options.dims);
+  if (!values)
+    return values.takeError();
+  std::vector<CallArgument> arguments;
+  for (InputValue &value : *values)
+    arguments.push_back(value.argument());
+  auto results = makeOutputs(*compiled->module, function, arguments);
+  if (!results)
+    return results.takeError();
+  std::vector<TensorView> views;
+  for (HostTensor &tensor : *results)
+    views.push_back(tensor.view());
+  auto call = compiled->module->prepare(function.name, arguments, views);
+  if (!call)
+    return call.takeError();
+  if (Error error = runRepeatedly(options, *call, result))
+    return error;
+  if (options.check) {
+    auto checks = checkResults(request, *values, *results);
+    if (!checks)
+      return checks.takeError();
+    result.checks = std::move(*checks);
+  }
+
+  // Everything is known: only now is anything written.
+  for (size_t i = 0; i < results->size(); ++i) {
+    if (i >= options.outputs.size())
+      printSummary(i, (*results)[i]);
+    else if (Error error = writeNpy(options.outputs[i], (*results)[i]))
+      return error;
+  }
+  if (options.repeat.getNumOccurrences())
+    printTimes(result);
+  printChecks(result);
+  if (!options.benchJSON.empty())
+    if (Error error = writeText(options.benchJSON, toJSON(result, *results)))
+      return error;
+  return all_of(result.checks, [](const ResultCheck &c) { return c.passed(); });
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  // Options of the libraries are no part of this command line.
+  SmallVector<cl::Option *> foreign;
+  for (auto &entry : cl::getRegisteredOptions())
+    foreign.push_back(entry.second);
+  for (cl::Option *option : foreign)
+    option->removeArgument();
+  Options options;
+  cl::ParseCommandLineOptions(argc, argv,
+                              "compiles and runs an attention graph\n");
+  auto passed = run(options);
+  if (!passed)
+    return report(passed.takeError());
+  std::fflush(stdout);
+  return *passed ? Done : CheckFailed;
+}
