@@ -310,8 +310,7 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
     return op.emitOpError("has no schedule to be tiled by");
   if (op.getSchedule()->getKernel() == Kernel::Gemm)
     return op.emitOpError("has the schedule of a matrix product");
-  for (Value operand :
-       {op.getQuery(), op.getKey(), op.getValue(), op.getOutput()}) {
+  for (Value operand : op->getOperands().take_front(4)) {
     Type element = getElementTypeOrSelf(operand.getType());
     if (!isa<Float32Type, Float16Type, BFloat16Type>(element))
       return op.emitOpError("has no kernel for the element type ") << element;
