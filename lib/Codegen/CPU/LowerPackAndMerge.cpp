@@ -33,12 +33,16 @@ Value constantF32(ImplicitLocOpBuilder &b, float value) {
 Value toF32(ImplicitLocOpBuilder &b, Value scalar) {
   if (scalar.getType().isF32())
     return scalar;
+  if (scalar.getType().getIntOrFloatBitWidth() > 32)
+    return arith::TruncFOp::create(b, b.getF32Type(), scalar);
   return arith::ExtFOp::create(b, b.getF32Type(), scalar);
 }
 
 Value fromF32(ImplicitLocOpBuilder &b, Value scalar, Type type) {
   if (type.isF32())
     return scalar;
+  if (type.getIntOrFloatBitWidth() > 32)
+    return arith::ExtFOp::create(b, type, scalar);
   return arith::TruncFOp::create(b, type, scalar);
 }
 
@@ -316,7 +320,8 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
           arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
       Value value =
           arith::SelectOp::create(b, empty, constantF32(b, -INFINITY), natural);
-      memref::StoreOp::create(b, value, lse, ValueRange{r});
+      Type type = cast<MemRefType>(lse.getType()).getElementType();
+      memref::StoreOp::create(b, fromF32(b, value, type), lse, ValueRange{r});
     }
   });
 }
@@ -329,6 +334,10 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
   if (accType.getDimSize(0) != 1)
     return op.emitOpError() << "has " << accType.getDimSize(0)
                             << " partials, but the CPU kernel merges 1";
+  for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
+    if (!getElementTypeOrSelf(state.getType()).isF32())
+      return op.emitOpError("partials must be f32 to be lowered, got ")
+             << state.getType();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   VectorEmitter e(b, target.getIsa(), target.getLanes());
