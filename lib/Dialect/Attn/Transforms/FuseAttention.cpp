@@ -19,6 +19,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace attn {
@@ -111,6 +112,10 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
   if (!key.isDynamicDim(1) && !value.isDynamicDim(1) &&
       key.getDimSize(1) != value.getDimSize(1))
     return missed("key and value have different head counts");
+  for (Value operand : {chain.qk.getQuery(), chain.qk.getKey(), op.getValue(),
+                        chain.qk.getResult()})
+    if (getElementTypeOrSelf(operand.getType()).isF64())
+      return missed("it computes in f64, for which there is no kernel");
   return chain;
 }
 
