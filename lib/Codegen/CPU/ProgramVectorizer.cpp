@@ -18,9 +18,17 @@ using namespace attn;
 
 bool attn::isVectorizableProgram(Region &region, Operation **culprit) {
   for (Operation &op : region.front()) {
-    if (isa<YieldOp, memref::LoadOp, memref::DimOp>(op))
+    if (isa<YieldOp>(op))
       continue;
-    if (op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+    bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) {
+      return type.isIntOrIndexOrFloat();
+    });
+    if (scalar && isa<memref::LoadOp>(op))
+      continue;
+    if (auto dim = dyn_cast<memref::DimOp>(op))
+      if (dim.getConstantIndex())
+        continue;
+    if (scalar && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
         (op.hasTrait<OpTrait::ConstantLike>() ||
          OpTrait::hasElementwiseMappableTraits(&op)))
       continue;
@@ -66,24 +74,24 @@ private:
     Value result = yield.getValues().front();
     Value none = arith::ConstantOp::create(
         b, b.getZeroAttr(emitter.vectorType(result.getType())));
-    return emitLoop(
-        b, emitter.index(0), emitter.index(emitter.getLanes()), 1,
-        ValueRange(none),
-        [&](Value lane, ValueRange carried) -> SmallVector<Value> {
-          for (auto [parameter, argument] :
-               llvm::zip(region.getArguments(), arguments))
-            mapping.map(parameter,
-                        isOnLanes(argument)
-                            ? vector::ExtractOp::create(b, argument,
-                                                        OpFoldResult(lane))
-                                  .getResult()
-                            : argument);
-          for (Operation &op : region.front().without_terminator())
-            b.clone(op, mapping)->walk(
-                [&](memref::LoadOp load) { clampIndices(load); });
-          return {vector::InsertOp::create(b, lookup(result), carried[0],
-                                           OpFoldResult(lane))};
-        })[0];
+    return emitLoop(b, emitter.index(0), emitter.index(emitter.getLanes()), 1,
+                    ValueRange(none),
+                    [&](Value lane, ValueRange carried) -> SmallVector<Value> {
+                      for (auto [parameter, argument] :
+                           llvm::zip(region.getArguments(), arguments))
+                        mapping.map(parameter,
+                                    isOnLanes(argument)
+                                        ? vector::ExtractOp::create(
+                                              b, argument, OpFoldResult(lane))
+                                              .getResult()
+                                        : argument);
+                      for (Operation &op : region.front().without_terminator())
+                        b.clone(op, mapping)->walk([&](memref::LoadOp load) {
+                          clampIndices(load);
+                        });
+                      return {vector::InsertOp::create(
+                          b, lookup(result), carried[0], OpFoldResult(lane))};
+                    })[0];
   }
 
   void clampIndices(memref::LoadOp load) {

@@ -11,7 +11,6 @@
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/IR/TypeUtilities.h"
 
 namespace attn {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
@@ -100,12 +99,6 @@ class SelectSchedulePass
         bool isGiven = given || fused.getSchedule();
         if (!fused.getSchedule())
           fused.setScheduleAttr(given ? given : scheduleAttention(target));
-        if (llvm::any_of(op->getOperandTypes(), [](Type type) {
-              return getElementTypeOrSelf(type).isF64();
-            })) {
-          op->emitOpError("has no kernel for f64");
-          return WalkResult::interrupt();
-        }
         // LLVM cannot select a conversion of 4-lane masks with AVX-512.
         if (target.getIsa() == ISA::AVX512 &&
             fused.getSchedule()->getLanes() < 8) {

@@ -36,6 +36,7 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
            "A `#attn.schedule<...>` for each attn.attention that has none, "
            "instead of the pass's own choice">
   ];
+  let dependentDialects = ["attn::AttnDialect"];
 }
 
 def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
@@ -46,8 +47,9 @@ def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
     splits it into blocks that need the mask and blocks that do not. Matrix
     products become an `scf.forall` over tiles of the result.
   }];
-  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
-                           "mlir::scf::SCFDialect", "mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["attn::AttnDialect", "mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+                           "mlir::linalg::LinalgDialect"];
 }
 
 def ResultsToOutputsPass : Pass<"attn-results-to-outputs", "mlir::ModuleOp"> {
