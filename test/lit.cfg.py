@@ -7,7 +7,7 @@
 # ===------------------------------------------------------------------------===#
 #
 # Substitutions: the project's tools and those of LLVM by name, %python,
-# %tensors (Inputs/tensors.py), %{v3} and %{v4} (compile targets),
+# %tensors and %exits (Inputs/*.py), %{v3} and %{v4} (compile targets),
 # %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
 # reference), and the usual %s, %t.
 # Features for REQUIRES: avx2 and avx512 (of this host), asan.
@@ -66,9 +66,10 @@ for name, feature in [("v3", "avx2"), ("v4", "avx512")]:
     config.substitutions.append(
         ("%{" + name + "}", "x86-64-" + name
          if feature in config.available_features else "x86-64"))
-config.substitutions.append(("%tensors", '"%s" "%s"' % (
-    config.python_executable,
-    os.path.join(config.test_source_root, "Inputs", "tensors.py"))))
+for script in ["tensors", "exits"]:
+    config.substitutions.append(("%" + script, '"%s" "%s"' % (
+        config.python_executable,
+        os.path.join(config.test_source_root, "Inputs", script + ".py"))))
 
 if config.attn_sanitize:
     config.available_features.add("asan")

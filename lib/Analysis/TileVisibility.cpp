@@ -119,6 +119,9 @@ private:
     if (!op)
       return {};
     if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+      // Sums of narrow integers wrap.
+      if (!value.getType().isIndex() && !value.getType().isInteger(64))
+        return {};
       Linear x = linearOf(op->getOperand(0)), y = linearOf(op->getOperand(1));
       if (!x || !y)
         return {};

@@ -69,6 +69,27 @@ public:
   }
 
   LogicalResult run() {
+    for (Value state : {op.getQuery(), op.getAcc(), op.getMax(), op.getSum()}) {
+      auto type = cast<MemRefType>(state.getType());
+      if (!type.hasStaticShape() || !type.getElementType().isF32())
+        return op.emitOpError("query and state tiles must be static and f32 to "
+                              "be lowered, got ")
+               << type;
+    }
+    for (Value block : {op.getKey(), op.getValue()}) {
+      auto type = cast<MemRefType>(block.getType());
+      if (type.getElementTypeBitWidth() > 32)
+        return op.emitOpError("has no kernel for the element type ")
+               << type.getElementType();
+    }
+    ScheduleAttr schedule = *op.getSchedule();
+    if (schedule.getKernel() != Kernel::QueriesInLanes)
+      return op.emitOpError("has the schedule of a matrix product");
+    if (queryRows % width)
+      return op.emitOpError()
+             << "query tile has " << queryRows
+             << " rows, expected a multiple of registers times lanes, "
+             << width;
     queryT = getRowsInnermost(b, op.getQuery());
     accT = getRowsInnermost(b, op.getAcc());
     if (!queryT || !accT)
@@ -379,8 +400,12 @@ private:
   /// i1: whether the value block holds a NaN or an infinity. 0 times such a
   /// value is NaN, and NaN stays in a sum.
   Value emitHasNonFiniteValue() {
-    Type element = cast<MemRefType>(op.getValue().getType()).getElementType();
-    if (valueDim < lanes || !element.isF32())
+    auto type = cast<MemRefType>(op.getValue().getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    bool contiguous =
+        succeeded(type.getStridesAndOffset(strides, offset)) && strides[1] == 1;
+    if (valueDim < lanes || !type.getElementType().isF32() || !contiguous)
       return emitHasNonFiniteScalar();
     Vectors sum = emitLoop(b, zero, keyCount, 1, ValueRange(e.splat(0.0f)),
                            [&](Value j, ValueRange carried) -> Vectors {

@@ -33,12 +33,16 @@ Value constantF32(ImplicitLocOpBuilder &b, float value) {
 Value toF32(ImplicitLocOpBuilder &b, Value scalar) {
   if (scalar.getType().isF32())
     return scalar;
+  if (scalar.getType().getIntOrFloatBitWidth() > 32)
+    return arith::TruncFOp::create(b, b.getF32Type(), scalar);
   return arith::ExtFOp::create(b, b.getF32Type(), scalar);
 }
 
 Value fromF32(ImplicitLocOpBuilder &b, Value scalar, Type type) {
   if (type.isF32())
     return scalar;
+  if (type.getIntOrFloatBitWidth() > 32)
+    return arith::ExtFOp::create(b, type, scalar);
   return arith::TruncFOp::create(b, type, scalar);
 }
 
@@ -95,7 +99,6 @@ void packTransposed(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
   auto destType = cast<MemRefType>(op.getDest().getType());
   Value zero = e.index(0);
   Value rows = memref::DimOp::create(b, op.getSource(), 0);
-  Value columns = memref::DimOp::create(b, op.getSource(), 1);
   Value lastRow = arith::SubIOp::create(b, rows, e.index(1));
   Value scale = e.broadcast(factor);
   int64_t allColumns = destType.getDimSize(1);
@@ -202,6 +205,10 @@ public:
     zero = e.index(0);
     rows = memref::DimOp::create(b, op.getOutput(), 0);
     valueDim = cast<MemRefType>(op.getAcc().getType()).getDimSize(2);
+    accT = memref::TransposeOp::create(
+        b, op.getAcc(),
+        AffineMapAttr::get(AffineMap::getPermutationMap(
+            ArrayRef<unsigned>{0, 2, 1}, b.getContext())));
   }
 
   void run() {
@@ -263,11 +270,6 @@ private:
 
   /// Feature `d` of rows [row, row + lanes).
   Value loadAcc(Value d, Value row) {
-    if (!accT)
-      accT = memref::TransposeOp::create(
-          b, op.getAcc(),
-          AffineMapAttr::get(AffineMap::getPermutationMap(
-              ArrayRef<unsigned>{0, 2, 1}, b.getContext())));
     return e.load(accT, {zero, d, row});
   }
 
@@ -318,7 +320,8 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
           arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
       Value value =
           arith::SelectOp::create(b, empty, constantF32(b, -INFINITY), natural);
-      memref::StoreOp::create(b, value, lse, ValueRange{r});
+      Type type = cast<MemRefType>(lse.getType()).getElementType();
+      memref::StoreOp::create(b, fromF32(b, value, type), lse, ValueRange{r});
     }
   });
 }
@@ -331,6 +334,10 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
   if (accType.getDimSize(0) != 1)
     return op.emitOpError() << "has " << accType.getDimSize(0)
                             << " partials, but the CPU kernel merges 1";
+  for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
+    if (!getElementTypeOrSelf(state.getType()).isF32())
+      return op.emitOpError("partials must be f32 to be lowered, got ")
+             << state.getType();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   VectorEmitter e(b, target.getIsa(), target.getLanes());

@@ -24,7 +24,9 @@ namespace {
 /// Fills a scratch tile, whose innermost extent is whole vectors, by vectors.
 LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
                         TargetAttr target) {
-  auto type = cast<MemRefType>(op.getOutputs()[0].getType());
+  auto type = dyn_cast<MemRefType>(op.getOutputs()[0].getType());
+  if (!type)
+    return failure();
   int64_t lanes = target.getLanes();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
       !type.getElementType().isF32() || type.getRank() > 2 ||
@@ -77,6 +79,16 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   }
 
   LogicalResult lower(IRRewriter &rewriter, Operation *op, TargetAttr target) {
+    if (!isa<linalg::FillOp>(op) &&
+        llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
+      return op->emitOpError("must be on buffers to be lowered");
+    ScheduleAttr schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+    if (auto block = dyn_cast<OnlineAttentionOp>(op))
+      schedule = block.getSchedule().value_or(ScheduleAttr());
+    if (schedule && schedule.getLanes() != target.getLanes())
+      return op->emitOpError("has a schedule of ")
+             << schedule.getLanes() << " lanes, but vectors of "
+             << stringifyISA(target.getIsa()) << " have " << target.getLanes();
     if (auto pack = dyn_cast<PackOp>(op))
       return lowerPack(rewriter, pack, target);
     if (auto merge = dyn_cast<MergePartialsOp>(op))

@@ -51,6 +51,10 @@ class MaterializeTasksPass
     if (!task || !bytes)
       return parallel.emitOpError()
              << "refers to a missing task or scratch size";
+    if (!parallel.isExternal() ||
+        parallel.getFunctionType().getParams().empty())
+      return parallel.emitOpError(
+          "must be a declaration of (tasks, captures...) to run a task");
     ImplicitLocOpBuilder b(parallel.getLoc(), parallel);
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
     Type i64 = b.getI64Type();

@@ -34,8 +34,14 @@ class OutlineTasksPass
       return WalkResult::skip();
     });
     llvm::StringMap<unsigned> counts;
+    symbols.emplace(getOperation());
     for (scf::ForallOp loop : loops) {
       auto func = loop->getParentOfType<func::FuncOp>();
+      if (!func || func->getParentOp() != getOperation()) {
+        loop.emitOpError("must be in a function of the module to become a task "
+                         "function");
+        return signalPassFailure();
+      }
       if (!loop.getOutputs().empty() || !loop.isNormalized()) {
         loop.emitOpError("must be on buffers, from 0 in steps of 1, to become "
                          "a task function");
@@ -76,10 +82,12 @@ class OutlineTasksPass
         func::FuncOp::create(b, (func.getName() + "_task" + suffix).str(),
                              b.getFunctionType(taskTypes, {}));
     task.setPrivate();
+    symbols->insert(task);
     auto parallel =
         func::FuncOp::create(b, (func.getName() + "_parallel" + suffix).str(),
                              b.getFunctionType(callTypes, {}));
     parallel.setPrivate();
+    symbols->insert(parallel);
 
     // The body of the task.
     Block *entry = task.addEntryBlock();
@@ -117,6 +125,9 @@ class OutlineTasksPass
     func::CallOp::create(b, parallel, operands);
     loop.erase();
   }
+
+  /// Names new functions apart from those of the user.
+  std::optional<SymbolTable> symbols;
 
   /// Replaces static allocations in the task by slices of its scratch; returns
   /// the bytes they take.

@@ -18,9 +18,17 @@ using namespace attn;
 
 bool attn::isVectorizableProgram(Region &region, Operation **culprit) {
   for (Operation &op : region.front()) {
-    if (isa<YieldOp, memref::LoadOp, memref::DimOp>(op))
+    if (isa<YieldOp>(op))
       continue;
-    if (op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+    bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) {
+      return type.isIntOrIndexOrFloat();
+    });
+    if (scalar && isa<memref::LoadOp>(op))
+      continue;
+    if (auto dim = dyn_cast<memref::DimOp>(op))
+      if (dim.getConstantIndex())
+        continue;
+    if (scalar && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
         (op.hasTrait<OpTrait::ConstantLike>() ||
          OpTrait::hasElementwiseMappableTraits(&op)))
       continue;

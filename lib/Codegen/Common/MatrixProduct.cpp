@@ -32,8 +32,9 @@ static bool isMultiplyAdd(Block &body) {
       return extend.getIn();
     return value;
   };
-  return source(mul.getLhs()) == body.getArgument(0) &&
-         source(mul.getRhs()) == body.getArgument(1);
+  Value x = source(mul.getLhs()), y = source(mul.getRhs());
+  Value lhs = body.getArgument(0), rhs = body.getArgument(1);
+  return (x == lhs && y == rhs) || (x == rhs && y == lhs);
 }
 
 FailureOr<MatrixProduct> attn::matchMatrixProduct(Operation *op) {
@@ -62,6 +63,10 @@ FailureOr<MatrixProduct> attn::matchMatrixProduct(Operation *op) {
   bool transposed = maps[1] == mapOf({}, {n, k});
   if (maps[0] != mapOf(leading, {k}) || maps[2] != mapOf(leading, {n}) ||
       !(plain || transposed) || !isMultiplyAdd(*linalgOp.getBlock()))
+    return failure();
+  // Panels of B are laid out by its depth.
+  auto rhsType = cast<ShapedType>(linalgOp.getDpsInputs()[1].getType());
+  if (rhsType.isDynamicDim(plain ? 0 : 1))
     return failure();
   Value result = linalgOp.getDpsInits()[0];
   auto type = cast<ShapedType>(result.getType());

@@ -142,7 +142,8 @@ public:
     Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
     queryCount = x.dim(op.getQuery(), 2);
     keyCount = x.dim(op.getKey(), 2);
-    Value groupSize = x.div(heads, x.dim(op.getKey(), 1));
+    keyGroup = x.div(heads, x.dim(op.getKey(), 1));
+    valueGroup = x.div(heads, x.dim(op.getValue(), 1));
     Value tiles = x.ceilDiv(queryCount, tileRows);
     auto tasks =
         scf::ForallOp::create(b,
@@ -154,15 +155,17 @@ public:
     Value batch = tasks.getInductionVar(0), head = tasks.getInductionVar(1);
     // Late rows of a causal mask see most keys: longest tasks first.
     Value tile = x.sub(x.sub(tiles, x.constant(1)), tasks.getInductionVar(2));
-    emitTask(batch, head, x.div(head, groupSize),
-             x.mul(tile, x.constant(tileRows)));
+    emitTask(batch, head, x.mul(tile, x.constant(tileRows)));
   }
 
 private:
-  void emitTask(Value batch, Value head, Value keyHead, Value firstRow) {
+  void emitTask(Value batch, Value head, Value firstRow) {
     Value rows = x.min(x.constant(tileRows), x.sub(queryCount, firstRow));
     Value zero = x.constant(0);
-    SmallVector<Value> own{batch, head}, shared{batch, keyHead};
+    SmallVector<Value> own{batch, head};
+    keyAt = {batch, x.div(head, keyGroup)};
+    // Dynamic head counts may differ: each operand has its own groups.
+    valueAt = {batch, x.div(head, valueGroup)};
     Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
     int64_t headDim = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
     int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
@@ -188,12 +191,12 @@ private:
 
     if (op.getMask().empty()) {
       emitLoop(zero, keyCount, [&](Value key) {
-        emitBlock(queryTile, shared, at, key,
+        emitBlock(queryTile, at, key,
                   x.min(x.constant(blockKeys), x.sub(keyCount, key)),
                   /*masked=*/false);
       });
     } else {
-      emitMaskedBlocks(queryTile, shared, at, rows);
+      emitMaskedBlocks(queryTile, at, rows);
     }
 
     SmallVector<Value> outputs{
@@ -214,8 +217,7 @@ private:
 
   /// One loop over the blocks of three ranges: [lower, fullLower) needs the
   /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
-  void emitMaskedBlocks(Value queryTile, ValueRange shared, ValueRange at,
-                        Value rows) {
+  void emitMaskedBlocks(Value queryTile, ValueRange at, Value rows) {
     TileBounds bounds = emitTileBounds(b, op.getMask(), at[0], at[1], at[2],
                                        x.add(at[2], rows), at[3], keyCount);
     // Whole blocks in the two ranges that another one follows.
@@ -257,15 +259,15 @@ private:
             arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()));
     auto either = scf::IfOp::create(b, isFull, /*withElseRegion=*/true);
     b.setInsertionPointToStart(either.thenBlock());
-    emitBlock(queryTile, shared, at, key, count, /*masked=*/false);
+    emitBlock(queryTile, at, key, count, /*masked=*/false);
     b.setInsertionPointToStart(either.elseBlock());
-    emitBlock(queryTile, shared, at, key, count, /*masked=*/true);
+    emitBlock(queryTile, at, key, count, /*masked=*/true);
   }
 
-  void emitBlock(Value queryTile, ValueRange shared, ValueRange at, Value key,
-                 Value count, bool masked) {
-    Value keys = viewRows(b, op.getKey(), shared, key, count);
-    Value values = viewRows(b, op.getValue(), shared, key, count);
+  void emitBlock(Value queryTile, ValueRange at, Value key, Value count,
+                 bool masked) {
+    Value keys = viewRows(b, op.getKey(), keyAt, key, count);
+    Value values = viewRows(b, op.getValue(), valueAt, key, count);
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
         at[2], x.add(at[3], key), log2, schedule);
@@ -283,13 +285,40 @@ private:
   int64_t tileRows, blockKeys;
   bool log2;
   Value queryCount, keyCount, acc, max, sum;
+  /// Query heads of one key head and of one value head.
+  Value keyGroup, valueGroup;
+  /// Batch element and head of the task in keys and in values.
+  SmallVector<Value> keyAt, valueAt;
 };
+
+bool isStrided(Value memref) {
+  return cast<MemRefType>(memref.getType()).isStrided();
+}
+
+bool hasUnitInnermostStride(Value memref) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(cast<MemRefType>(memref.getType())
+                       .getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1;
+}
 
 LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
   if (!isa<MemRefType>(op.getQuery().getType()))
     return op.emitOpError("must be on buffers to be tiled");
   if (!op.getSchedule())
     return op.emitOpError("has no schedule to be tiled by");
+  if (op.getSchedule()->getKernel() == Kernel::Gemm)
+    return op.emitOpError("has the schedule of a matrix product");
+  for (Value operand : op->getOperands().take_front(4)) {
+    Type element = getElementTypeOrSelf(operand.getType());
+    if (!isa<Float32Type, Float16Type, BFloat16Type>(element))
+      return op.emitOpError("has no kernel for the element type ") << element;
+  }
+  for (Value operand : op->getOperands())
+    if (isa<MemRefType>(operand.getType()) && !isStrided(operand))
+      return op.emitOpError("must have strided operands to be tiled, got ")
+             << operand.getType();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   AttentionTiling(b, op).run();
@@ -305,6 +334,17 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
 /// computes one tile of C from rows of A and one panel.
 LogicalResult tileMatrixProduct(RewriterBase &rewriter, MatrixProduct product,
                                 ScheduleAttr schedule) {
+  if (!product.op.hasPureBufferSemantics())
+    return product.op.emitOpError("must be on buffers to be tiled");
+  if (schedule.getKernel() != Kernel::Gemm)
+    return product.op.emitOpError("has the schedule of attention");
+  // Vectors are stored along the rows of the result. One that lies otherwise is
+  // left to the loops of linalg.
+  if (!hasUnitInnermostStride(product.result) || !isStrided(product.lhs) ||
+      !isStrided(product.rhs)) {
+    product.op->removeAttr(kScheduleAttrName);
+    return success();
+  }
   rewriter.setInsertionPoint(product.op);
   ImplicitLocOpBuilder b(product.op.getLoc(), rewriter);
   IndexBuilder x{b};
@@ -315,9 +355,6 @@ LogicalResult tileMatrixProduct(RewriterBase &rewriter, MatrixProduct product,
   auto rhsType = cast<MemRefType>(product.rhs.getType());
   int64_t nDim = product.rhsTransposed ? 0 : 1;
   int64_t depthExtent = rhsType.getDimSize(1 - nDim);
-  if (ShapedType::isDynamic(depthExtent))
-    return product.op.emitOpError(
-        "is a matrix product whose depth must be static to be tiled");
   Value width = x.dim(product.rhs, nDim);
   Value panels = x.ceilDiv(width, columns);
   Type f32 = b.getF32Type();

@@ -20,7 +20,7 @@ namespace attn {
 
 /// A product `C[..., m, n] += A[..., m, k] * B[k, n]` of floats: leading
 /// dimensions of A and C are rows too, B is one matrix, stored as `[K, N]` or
-/// `[N, K]`.
+/// `[N, K]`, and K is static there.
 struct MatrixProduct {
   mlir::linalg::LinalgOp op;
   mlir::Value lhs, rhs, result;

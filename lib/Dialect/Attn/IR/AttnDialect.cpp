@@ -59,6 +59,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (size < 1 || size > 1 << 20)
       return emitError() << "schedule size " << size
                          << " is outside [1, 1048576]";
+  // The register tile is unrolled.
+  if (registers[0] * registers[1] > 256)
+    return emitError() << "schedule has a register tile of "
+                       << registers[0] * registers[1]
+                       << " vectors, expected at most 256";
   if (lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
     return emitError() << "schedule has " << lanes
                        << " lanes, expected a power of two up to 64";

@@ -47,6 +47,31 @@ void remarkMissed(WeightedSumOp op, const Twine &reason) {
       << remark::reason("{0}", reason.str());
 }
 
+/// Whether fused kernels can read elements of `type`, which they widen to f32.
+bool isKernelType(Type type) {
+  return isa<Float32Type, Float16Type, BFloat16Type>(type);
+}
+
+/// The first op of a program that cannot be evaluated on many pairs at once, or
+/// null: it must be elementwise on scalars, or read an element or an extent.
+Operation *findUnfusible(Region &program) {
+  if (program.empty())
+    return nullptr;
+  for (Operation &op : program.front().without_terminator()) {
+    bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) {
+      return type.isIntOrIndexOrFloat();
+    });
+    auto dim = dyn_cast<tensor::DimOp>(op);
+    if (scalar && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+        (op.hasTrait<OpTrait::ConstantLike>() || isa<tensor::ExtractOp>(op) ||
+         (dim && dim.getConstantIndex()) ||
+         OpTrait::hasElementwiseMappableTraits(&op)))
+      continue;
+    return &op;
+  }
+  return nullptr;
+}
+
 /// Says what became one kernel, in the order of evaluation.
 void remarkPassed(const Chain &chain) {
   std::string ops = "attn.qk";
@@ -102,6 +127,11 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
       return missed("the scores pass through '" +
                     producer->getName().getStringRef() +
                     "', which is no score op");
+    if (auto map = dyn_cast<ScoreMapOp>(producer))
+      if (Operation *culprit = findUnfusible(map.getScore()))
+        return missed("the score program uses '" +
+                      culprit->getName().getStringRef() +
+                      "', which is not elementwise");
     chain.scoreOps.push_back(producer);
     scores = producer->getOperand(0);
   }
@@ -111,6 +141,20 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
   if (!key.isDynamicDim(1) && !value.isDynamicDim(1) &&
       key.getDimSize(1) != value.getDimSize(1))
     return missed("key and value have different head counts");
+  if (Operation *culprit = findUnfusible(chain.softmax.getVisible()))
+    return missed("the mask program uses '" +
+                  culprit->getName().getStringRef() +
+                  "', which is not elementwise");
+  for (Type type :
+       {chain.qk.getQuery().getType(), chain.qk.getKey().getType(),
+        op.getValue().getType(), chain.softmax.getScores().getType()}) {
+    Type element = getElementTypeOrSelf(type);
+    if (!isKernelType(element)) {
+      std::string name;
+      llvm::raw_string_ostream(name) << element;
+      return missed("fused kernels compute in f32, not in " + name);
+    }
+  }
   return chain;
 }
 

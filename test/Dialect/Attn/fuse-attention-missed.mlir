@@ -1,0 +1,131 @@
+// A chain that cannot be fused is left as it is, with a remark that says why.
+
+// RUN: attn-opt %s --attn-fuse --split-input-file --remarks-filter-missed=attn \
+// RUN:   --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: attn-opt %s --attn-fuse --split-input-file | FileCheck %s --implicit-check-not=attn.attention
+
+// CHECK-LABEL: func.func @weights_used_twice
+// REMARK: Function=weights_used_twice | Reason="the attention weights have other uses, so they must exist in memory"
+func.func @weights_used_twice(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> (tensor<1x1x?x8xf32>, tensor<1x1x?x?xf32>) {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o, %p : tensor<1x1x?x8xf32>, tensor<1x1x?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scores_used_twice
+// REMARK: Function=scores_used_twice | Reason="the scores have other uses, so they must exist in memory"
+func.func @scores_used_twice(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> (tensor<1x1x?x8xf32>, tensor<1x1x?x?xf32>) {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %t = attn.scale %s by 0.5 : tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %t : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o, %s : tensor<1x1x?x8xf32>, tensor<1x1x?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @weights_are_an_argument
+// REMARK: Function=weights_are_an_argument | Reason="the weights do not come from attn.masked_softmax"
+func.func @weights_are_an_argument(%p: tensor<1x1x?x?xf32>, %v: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %o = attn.weighted_sum %p, %v : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scores_are_an_argument
+// REMARK: Function=scores_are_an_argument | Reason="the scores are an argument, not a product of attn.qk"
+func.func @scores_are_an_argument(%s: tensor<1x1x?x?xf32>, %v: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %t = attn.scale %s by 0.5 : tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %t : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %v : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @foreign_op_between
+// REMARK: Function=foreign_op_between | Reason="the scores pass through 'math.absf', which is no score op"
+func.func @foreign_op_between(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %t = math.absf %s : tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %t : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @other_head_counts
+// REMARK: Function=other_head_counts | Reason="key and value have different head counts"
+func.func @other_head_counts(%q: tensor<1x4x?x8xf32>, %k: tensor<1x2x?x8xf32>, %v: tensor<1x4x?x8xf32>) -> tensor<1x4x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<1x4x?x8xf32>, tensor<1x2x?x8xf32> -> tensor<1x4x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x4x?x?xf32>
+  %o = attn.weighted_sum %p, %v : tensor<1x4x?x?xf32>, tensor<1x4x?x8xf32> -> tensor<1x4x?x8xf32>
+  return %o : tensor<1x4x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @double_precision
+// REMARK: Function=double_precision | Reason="fused kernels compute in f32, not in f64"
+func.func @double_precision(%q: tensor<1x1x?x8xf64>, %k: tensor<1x1x?x8xf64>) -> tensor<1x1x?x8xf64> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf64>, tensor<1x1x?x8xf64> -> tensor<1x1x?x?xf64>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf64>
+  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf64>, tensor<1x1x?x8xf64> -> tensor<1x1x?x8xf64>
+  return %o : tensor<1x1x?x8xf64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @double_values
+// REMARK: Function=double_values | Reason="fused kernels compute in f32, not in f64"
+func.func @double_values(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>, %v: tensor<1x1x?x8xf64>) -> tensor<1x1x?x8xf64> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %v : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf64> -> tensor<1x1x?x8xf64>
+  return %o : tensor<1x1x?x8xf64>
+}
+
+// -----
+
+// A program with control flow cannot be evaluated on many pairs at once.
+// CHECK-LABEL: func.func @control_flow_in_score_map
+// REMARK: Function=control_flow_in_score_map | Reason="the score program uses 'scf.if', which is not elementwise"
+func.func @control_flow_in_score_map(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %t = attn.score_map %s : tensor<1x1x?x?xf32> {
+  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
+    %c = arith.cmpi slt, %i, %j : index
+    %x = scf.if %c -> f32 {
+      scf.yield %score : f32
+    } else {
+      %n = arith.negf %score : f32
+      scf.yield %n : f32
+    }
+    attn.yield %x : f32
+  }
+  %p = attn.masked_softmax %t : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @tensor_in_mask_program
+// REMARK: Function=tensor_in_mask_program | Reason="the mask program uses 'tensor.from_elements', which is not elementwise"
+func.func @tensor_in_mask_program(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s visible {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %t = tensor.from_elements %i, %j : tensor<2xindex>
+    %x = tensor.extract %t[%b] : tensor<2xindex>
+    %c = arith.cmpi slt, %x, %j : index
+    attn.yield %c : i1
+  } : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
