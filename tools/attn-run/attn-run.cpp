@@ -26,6 +26,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
@@ -64,6 +65,9 @@ private:
   std::string text;
 };
 char DeviceError::ID = 0;
+
+/// More would only be asked for by mistake.
+constexpr unsigned kMaxThreads = 1024;
 
 using Clock = std::chrono::steady_clock;
 
@@ -163,6 +167,26 @@ Error explainChoices(const Options &options, const FunctionInfo &function) {
   return make_error<CompileFailure>(reasons);
 }
 
+/// Whether files can be made where they are wanted: what would fail after an
+/// hour of work, or after the first of two results was written, fails now.
+Error checkFolders(const Options &options) {
+  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
+  if (!options.benchJSON.empty())
+    paths.push_back(options.benchJSON);
+  for (StringRef path : paths) {
+    StringRef folder = sys::path::parent_path(path);
+    if (folder.empty())
+      folder = ".";
+    if (std::error_code code =
+            sys::fs::access(folder, sys::fs::AccessMode::Write))
+      return makeError("cannot write {0}: {1}", quoteName(path),
+                       code.message());
+    if (sys::fs::is_directory(path))
+      return makeError("cannot write {0}: it is a folder", quoteName(path));
+  }
+  return Error::success();
+}
+
 /// Warm-up and timed runs.
 Error runRepeatedly(const Options &options, const PreparedCall &call,
                     RunReport &report) {
@@ -194,6 +218,11 @@ Expected<bool> run(const Options &options) {
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
+  if (options.threads > kMaxThreads)
+    return makeError("--threads={0}: expected at most {1}",
+                     options.threads.getValue(), kMaxThreads);
+  if (Error error = checkFolders(options))
+    return error;
 
   CompileRequest request;
   request.inputName = options.inputFile;
