@@ -214,6 +214,8 @@ Error runRepeatedly(const Options &options, const PreparedCall &call,
 /// Everything but the choice of the exit code. False when the check failed.
 Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
+  if (options.inputFile.empty())
+    return makeError("no input file: attn-run FILE.mlir [options], see --help");
   if (Error error = checkDevice(options))
     return error;
   if (options.repeat == 0)
@@ -335,8 +337,19 @@ int main(int argc, char **argv) {
   for (cl::Option *option : foreign)
     option->removeArgument();
   Options options;
-  cl::ParseCommandLineOptions(argc, argv,
-                              "compiles and runs an attention graph\n");
+  std::string errors;
+  raw_string_ostream stream(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "compiles and runs an attention graph\n", &stream)) {
+    // A value that does not parse was reported by its option already.
+    if (errors.empty())
+      return BadInput;
+    // What follows the first line are guesses and repetitions.
+    StringRef line = StringRef(errors).split('\n').first;
+    line.consume_front(sys::path::filename(argv[0]));
+    line.consume_front(": ");
+    return report(makeError("{0}", line));
+  }
   auto passed = run(options);
   if (!passed)
     return report(passed.takeError());
