@@ -45,6 +45,42 @@ Value attn::getRowsInnermost(ImplicitLocOpBuilder &b, Value memref) {
                                                       b.getContext())));
 }
 
+Value attn::emitHasNonFiniteValue(VectorEmitter &e, Value value,
+                                  Value keyCount) {
+  using Vectors = SmallVector<Value>;
+  ImplicitLocOpBuilder &b = e.builder();
+  auto type = cast<MemRefType>(value.getType());
+  int64_t columns = type.getDimSize(1), lanes = e.getLanes();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool contiguous =
+      succeeded(type.getStridesAndOffset(strides, offset)) && strides[1] == 1;
+  Value zero = e.index(0), none = e.splat(0.0f);
+  Vectors sum = emitLoop(
+      b, zero, keyCount, 1, ValueRange(none),
+      [&](Value j, ValueRange carried) -> Vectors {
+        Value next = carried[0];
+        if (!contiguous)
+          return emitLoop(b, zero, e.index(columns), 1, next,
+                          [&](Value d, ValueRange inner) -> Vectors {
+                            Value x = memref::LoadOp::create(
+                                b, value, ValueRange{j, d});
+                            if (!x.getType().isF32())
+                              x = arith::ExtFOp::create(b, b.getF32Type(), x);
+                            return {e.fma(e.broadcast(x), none, inner[0])};
+                          });
+        for (int64_t d = 0; d < columns; d += lanes) {
+          Value mask = d + lanes <= columns
+                           ? Value()
+                           : e.firstLanes(e.index(columns - d));
+          next = e.fma(e.loadWidened(value, {j, e.index(d)}, mask), none, next);
+        }
+        return {next};
+      });
+  return e.anyLane(ValueRange(arith::CmpFOp::create(
+      b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
+}
+
 namespace {
 
 /// A block sum above this takes the exact path. Exponents below 10 keep all
@@ -358,7 +394,8 @@ private:
     // A key hidden from one row of the tile is multiplied by 0 there, which is
     // not 0 for NaN or infinite values: the rare block that holds one selects
     // pair by pair.
-    auto guarded = scf::IfOp::create(b, emitHasNonFiniteValue(),
+    auto guarded = scf::IfOp::create(
+        b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
                                      /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(guarded.thenBlock());
@@ -412,49 +449,6 @@ private:
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         e.store(sums[r * vectors + v], accT, {add(d, r), stateIndex(v)});
-  }
-
-  /// i1: whether the value block holds a NaN or an infinity. 0 times such a
-  /// value is NaN, and NaN stays in a sum.
-  Value emitHasNonFiniteValue() {
-    auto type = cast<MemRefType>(op.getValue().getType());
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    bool contiguous =
-        succeeded(type.getStridesAndOffset(strides, offset)) && strides[1] == 1;
-    if (valueDim < lanes || !type.getElementType().isF32() || !contiguous)
-      return emitHasNonFiniteScalar();
-    Vectors sum = emitLoop(b, zero, keyCount, 1, ValueRange(e.splat(0.0f)),
-                           [&](Value j, ValueRange carried) -> Vectors {
-                             Value next = carried[0];
-                             for (int64_t d = 0; d < valueDim; d += lanes) {
-                               // The last vector overlaps the one before it.
-                               Value column =
-                                   e.index(std::min(d, valueDim - lanes));
-                               next = e.fma(e.load(op.getValue(), {j, column}),
-                                            e.splat(0.0f), next);
-                             }
-                             return {next};
-                           });
-    return e.anyLane(ValueRange(
-        arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
-  }
-
-  Value emitHasNonFiniteScalar() {
-    Value none = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f));
-    Value sum =
-        emitLoop(b, zero, keyCount, 1, ValueRange(none),
-                 [&](Value j, ValueRange outer) -> Vectors {
-                   return emitLoop(
-                       b, zero, e.index(valueDim), 1, outer,
-                       [&](Value d, ValueRange inner) -> Vectors {
-                         Value x = toF32(memref::LoadOp::create(
-                             b, op.getValue(), ValueRange{j, d}));
-                         Value product = arith::MulFOp::create(b, x, none);
-                         return {arith::AddFOp::create(b, inner[0], product)};
-                       });
-                 })[0];
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum, sum);
   }
 
   ImplicitLocOpBuilder &b;

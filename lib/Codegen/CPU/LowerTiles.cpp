@@ -98,35 +98,48 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     if (auto block = dyn_cast<OnlineAttentionOp>(op)) {
       if (!block.getSchedule())
         return block.emitOpError("has no schedule to be lowered by");
-      return lowerOnlineAttention(rewriter, block, target,
-                                  getWeights(rewriter, block));
+      if (schedule.getKernel() == Kernel::FeaturesInLanes)
+        return lowerFewRows(rewriter, block, target,
+                            getFewRowsScratch(rewriter, block));
+      return lowerOnlineAttention(
+          rewriter, block, target,
+          getScratch(rewriter, block, "weights",
+                     {schedule.getTile()[1],
+                      schedule.getRegisters()[1] * schedule.getLanes()}));
     }
     // A fill that is no scratch tile stays for the loops of linalg.
     (void)lowerFill(rewriter, cast<linalg::FillOp>(op), target);
     return success();
   }
 
-  /// The scratch of attention weights, one a task, shared by all its blocks.
-  Value getWeights(IRRewriter &rewriter, OnlineAttentionOp op) {
+  FewRowsScratch getFewRowsScratch(IRRewriter &rewriter, OnlineAttentionOp op) {
     ScheduleAttr schedule = *op.getSchedule();
-    auto type =
-        MemRefType::get({schedule.getTile()[1],
-                         schedule.getRegisters()[1] * schedule.getLanes()},
-                        rewriter.getF32Type());
+    int64_t rows = cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
+    // The softmax reads and the last step writes whole vectors.
+    int64_t keys = schedule.getTile()[1] + schedule.getLanes();
+    return {getScratch(rewriter, op, "weights", {rows, keys}),
+            getScratch(rewriter, op, "visible", {rows, keys}),
+            getScratch(rewriter, op, "factors", {rows})};
+  }
+
+  /// An f32 scratch of the task that `op` is in, shared by all its blocks.
+  Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op, StringRef purpose,
+                   ArrayRef<int64_t> shape) {
+    auto type = MemRefType::get(shape, rewriter.getF32Type());
     Block *task;
     if (auto forall = op->getParentOfType<scf::ForallOp>())
       task = forall.getBody();
     else
       task = &op->getParentOfType<func::FuncOp>().front();
-    Value &weights = scratch[{task, type}];
-    if (!weights) {
+    Value &memory = scratch[{task, type, purpose}];
+    if (!memory) {
       rewriter.setInsertionPointToStart(task);
-      weights = memref::AllocOp::create(rewriter, op.getLoc(), type);
+      memory = memref::AllocOp::create(rewriter, op.getLoc(), type);
     }
-    return weights;
+    return memory;
   }
 
-  llvm::DenseMap<std::pair<Block *, Type>, Value> scratch;
+  llvm::DenseMap<std::tuple<Block *, Type, StringRef>, Value> scratch;
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #ifndef ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 #define ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 
+#include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/PatternMatch.h"
@@ -26,6 +27,20 @@ mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target,
                                          mlir::Value weights);
+
+/// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a block
+/// and one vector]`, factors `[rows]`.
+struct FewRowsScratch {
+  mlir::Value weights, visible, factors;
+};
+mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
+                                 OnlineAttentionOp op, TargetAttr target,
+                                 FewRowsScratch scratch);
+
+/// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
+/// 0 times such a value is NaN, and NaN stays in a sum.
+mlir::Value emitHasNonFiniteValue(VectorEmitter &emitter, mlir::Value value,
+                                  mlir::Value keyCount);
 
 /// A `linalg.matmul` of `A [rows, K]` and a packed panel, into a tile of C.
 mlir::LogicalResult lowerMatrixTile(mlir::RewriterBase &rewriter,

@@ -130,6 +130,63 @@ void VectorEmitter::store(Value vector, Value memref, ValueRange indices) {
   vector::StoreOp::create(b, vector, memref, indices);
 }
 
+Value VectorEmitter::loadWidened(Value memref, ValueRange indices, Value mask) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  VectorType type = vectorType(element);
+  Value value;
+  if (mask)
+    value = vector::MaskedLoadOp::create(
+        b, type, memref, indices, mask,
+        arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  else
+    value = vector::LoadOp::create(b, type, memref, indices);
+  return element.isF32() ? value
+                         : arith::ExtFOp::create(b, vectorType(), value);
+}
+
+Value VectorEmitter::swapLanes(Value vector, int64_t distance) {
+  SmallVector<int64_t> order(lanes);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    order[lane] = lane ^ distance;
+  return vector::ShuffleOp::create(b, vector, vector, order);
+}
+
+Value VectorEmitter::sumOfLanes(Value vector) {
+  for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
+    vector = arith::AddFOp::create(b, vector, swapLanes(vector, distance));
+  return vector;
+}
+
+Value VectorEmitter::maxOfLanes(Value vector) {
+  for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
+    vector = orderedMax(vector, swapLanes(vector, distance));
+  return vector;
+}
+
+Value VectorEmitter::sumEach(ValueRange vectors) {
+  assert(static_cast<int64_t>(vectors.size()) == lanes);
+  // Each step halves the number of vectors and doubles the sums in each: lanes
+  // with the step's bit clear come from the first of a pair.
+  SmallVector<Value> values(vectors);
+  for (int64_t step = 1; step < lanes; step *= 2) {
+    SmallVector<int64_t> upper(lanes), lower(lanes);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool first = (lane & step) == 0;
+      upper[lane] = first ? lane : lanes + lane;
+      lower[lane] = first ? lane + step : lanes + lane - step;
+    }
+    SmallVector<Value> next;
+    for (size_t i = 0; i < values.size(); i += 2) {
+      Value x = values[i], y = values[i + 1];
+      next.push_back(arith::AddFOp::create(
+          b, vector::ShuffleOp::create(b, x, y, upper),
+          vector::ShuffleOp::create(b, x, y, lower)));
+    }
+    values = next;
+  }
+  return values.front();
+}
+
 SmallVector<Value> VectorEmitter::transpose(ValueRange rows) {
   SmallVector<Value> values(rows);
   assert(static_cast<int64_t>(values.size()) == lanes);

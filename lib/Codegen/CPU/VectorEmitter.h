@@ -55,6 +55,17 @@ public:
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
 
+  /// Loads of f32, f16 or bf16 elements, widened to f32; `mask` may be null.
+  mlir::Value loadWidened(mlir::Value memref, mlir::ValueRange indices,
+                          mlir::Value mask = {});
+  /// The sum of all lanes, and the largest (a NaN among others is passed over),
+  /// in every lane.
+  mlir::Value sumOfLanes(mlir::Value vector);
+  mlir::Value maxOfLanes(mlir::Value vector);
+  /// One vector whose lane `i` is the sum of the lanes of `vectors[i]`; there are
+  /// as many as lanes.
+  mlir::Value sumEach(mlir::ValueRange vectors);
+
   /// The `lanes x lanes` transpose of `rows`: element j of result i is element
   /// i of row j.
   llvm::SmallVector<mlir::Value> transpose(mlir::ValueRange rows);
@@ -68,6 +79,9 @@ public:
                    mlir::ValueRange indices, mlir::Value mask);
 
 private:
+  /// Lane i of the result is lane `i ^ distance` of `vector`.
+  mlir::Value swapLanes(mlir::Value vector, int64_t distance);
+
   mlir::ImplicitLocOpBuilder &b;
   ISA isa;
   int64_t lanes;

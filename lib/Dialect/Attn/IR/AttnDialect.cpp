@@ -50,7 +50,8 @@ void AttnDialect::initialize() {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    Kernel kernel, ArrayRef<int64_t> tile,
-                                   ArrayRef<int64_t> registers, int64_t lanes) {
+                                   ArrayRef<int64_t> registers, int64_t lanes,
+                                   int64_t split) {
   if (tile.size() != 2 || registers.size() != 2)
     return emitError() << "schedule needs two tile sizes and two register tile "
                           "sizes, got "
@@ -67,6 +68,17 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
     return emitError() << "schedule has " << lanes
                        << " lanes, expected a power of two up to 64";
+  if (split < 0 || split > int64_t(1) << 30)
+    return emitError() << "schedule has a split of " << split
+                       << " keys, expected [0, 2^30]";
+  if (kernel == Kernel::FeaturesInLanes) {
+    // Rows times keys of a step fill one vector of sums.
+    if (tile[0] > lanes || (tile[0] & (tile[0] - 1)))
+      return emitError() << "schedule has tiles of " << tile[0]
+                         << " rows, expected a power of two up to "
+                         << lanes << " lanes";
+    return success();
+  }
   int64_t vectors = registers[1] * lanes;
   int64_t across = kernel == Kernel::Gemm ? tile[1] : tile[0];
   if (across % vectors)

@@ -482,6 +482,9 @@ LogicalResult OnlineAttentionOp::verify() {
     return failure();
   if (getLog2() && !getScore().empty())
     return emitOpError("log2 excludes a score region (C5)");
+  if (getHeadRows() && *getHeadRows() < 1)
+    return emitOpError() << "head_rows must be positive, got " << *getHeadRows()
+                         << " (C5)";
   return verifyDestination(*this, "C1");
 }
 

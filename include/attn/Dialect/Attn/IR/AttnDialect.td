@@ -65,7 +65,8 @@ def Attn_RopeLayoutAttr : EnumAttr<Attn_Dialect, Attn_RopeLayout, "rope_layout">
 
 def Attn_Kernel : I32EnumAttr<"Kernel", "the family of micro-kernels that an op is lowered to", [
     I32EnumAttrCase<"QueriesInLanes", 0, "queries_in_lanes">,
-    I32EnumAttrCase<"Gemm", 1, "gemm">]> {
+    I32EnumAttrCase<"Gemm", 1, "gemm">,
+    I32EnumAttrCase<"FeaturesInLanes", 2, "features_in_lanes">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -95,21 +96,27 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     Chosen by `attn-select-schedule` and read by every later pass; it may be
     written by hand, and then is left alone.
 
-    - `kernel`: the micro-kernel family;
+    - `kernel`: the micro-kernel family: `queries_in_lanes` for tiles of query
+      rows, `features_in_lanes` for the few rows of a decoding step, `gemm` for
+      matrix products;
     - `tile`: `[rows, columns]` of one task: query rows and keys of one block
       for attention, rows and columns of the result for a matrix product;
     - `registers`: `[rows, vectors]` of the register tile: `rows` broadcast
       scalars times `vectors` vectors of accumulators;
+    - `split`: keys of one task, or 0 when a task sees all keys; partial results
+      are merged in the order of the keys;
     - `lanes`: f32 elements of one vector.
   }];
   let parameters = (ins
     EnumParameter<Attn_Kernel>:$kernel,
     ArrayRefParameter<"int64_t">:$tile,
     ArrayRefParameter<"int64_t">:$registers,
-    "int64_t":$lanes);
+    "int64_t":$lanes,
+    DefaultValuedParameter<"int64_t", "0">:$split);
   let assemblyFormat = [{
     `<` `kernel` `=` $kernel `,` `tile` `=` `[` $tile `]` `,`
-    `registers` `=` `[` $registers `]` `,` `lanes` `=` $lanes `>`
+    `registers` `=` `[` $registers `]` `,` `lanes` `=` $lanes
+    (`,` `split` `=` $split^)? `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -451,24 +451,28 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     they are natural, and so is `max`. `at(b, h, i, j)` is the position of the
     tile's first pair, so the regions see `(b, h, i + row, j + column)`. Rows
     from `rows` on, when it is given, are padding: their state is undefined.
+    With `head_rows`, the tile holds that many rows of each of several heads: row
+    `r` is at `(b, h + r / head_rows, i + r mod head_rows)`.
 
     - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1.
     - C2: `query` and `key` have equal, static second extents.
     - C3: `key` and `value` have equal first extents.
     - C4: `acc` is `[M, Dv]`, `max` and `sum` are `[M]`.
-    - C5: `log2` excludes a score region.
+    - C5: `log2` excludes a score region; `head_rows` is positive.
     - C6: regions are as in `attn.attention`.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
-    UnitAttr:$log2, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    UnitAttr:$log2, OptionalAttr<I64Attr>:$head_rows,
+    OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)? (`log2` $log2^)?
+    (`head_rows` $head_rows^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
   }];
