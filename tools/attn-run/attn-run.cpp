@@ -16,6 +16,7 @@
 #include "Inputs.h"
 #include "Options.h"
 #include "Report.h"
+#include "common/Command.h"
 
 #include "attn/Pipelines/Compiler.h"
 #include "attn/Support/AtomicFile.h"
@@ -37,33 +38,10 @@ using namespace attn;
 using namespace llvm;
 
 //===----------------------------------------------------------------------===//
-// Outcome
+// Time
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-enum ExitCode {
-  Done = 0,
-  BadInput = 1,
-  CompileError = 2,
-  CheckFailed = 3,
-  NoDevice = 77
-};
-
-/// The error of a device that this machine does not have.
-class DeviceError : public ErrorInfo<DeviceError> {
-public:
-  static char ID;
-  explicit DeviceError(std::string text) : text(std::move(text)) {}
-  void log(raw_ostream &stream) const override { stream << text; }
-  std::error_code convertToErrorCode() const override {
-    return std::make_error_code(std::errc::no_such_device);
-  }
-
-private:
-  std::string text;
-};
-char DeviceError::ID = 0;
 
 using Clock = std::chrono::steady_clock;
 
@@ -72,51 +50,9 @@ double millisecondsSince(Clock::time_point start) {
       .count();
 }
 
-/// Prints `error` and gives its exit code.
-int report(Error error) {
-  int code = BadInput;
-  handleAllErrors(
-      std::move(error),
-      [&](const CompileFailure &failure) {
-        errs() << failure.message();
-        code = CompileError;
-      },
-      [&](const DeviceError &missing) {
-        errs() << "error: " << missing.message() << "\n";
-        code = NoDevice;
-      },
-      [&](const ErrorInfoBase &other) {
-        errs() << "error: " << other.message() << "\n";
-      });
-  return code;
-}
-
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
-
-Error checkDevice(const Options &options) {
-  if (options.device == "cpu")
-    return Error::success();
-  if (options.device == "cuda" || options.device == "gpu-emulator")
-    return make_error<DeviceError>("device '" + options.device +
-                                   "' is not available in this build");
-  return makeError("unknown device {0}, expected cpu, cuda or gpu-emulator",
-                   quoteName(options.device));
-}
-
-/// The text of --schedule, from the file of that name if there is one.
-Expected<std::string> readSchedule(const Options &options) {
-  StringRef text = StringRef(options.schedule).trim();
-  if (text.empty() || text.starts_with("#"))
-    return text.str();
-  auto file = MemoryBuffer::getFile(text, /*IsText=*/true);
-  if (!file)
-    return makeError("--schedule={0}: expected #attn.schedule<...> or a file "
-                     "with it: {1}",
-                     quoteName(text), file.getError().message());
-  return (*file)->getBuffer().trim().str();
-}
 
 Expected<std::string> emitText(const Options &options,
                                const CompileRequest &request) {
@@ -190,7 +126,7 @@ Error runRepeatedly(const Options &options, const PreparedCall &call,
 /// Everything but the choice of the exit code. False when the check failed.
 Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
-  if (Error error = checkDevice(options))
+  if (Error error = checkDevice(options.device))
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
@@ -201,12 +137,10 @@ Expected<bool> run(const Options &options) {
   request.pipeline.target = options.targetName;
   request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
                                            options.disabledFeatures.end());
-  auto scheduleText = readSchedule(options);
+  auto scheduleText = readSchedule(options.schedule);
   if (!scheduleText)
     return scheduleText.takeError();
   request.pipeline.schedule = std::move(*scheduleText);
-  if (Error error = checkSchedule(request.pipeline.schedule))
-    return error;
   auto target = resolveTarget(options.targetName, options.disabledFeatures);
   if (!target)
     return target.takeError();
@@ -299,18 +233,13 @@ Expected<bool> run(const Options &options) {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  // Options of the libraries are no part of this command line.
-  SmallVector<cl::Option *> foreign;
-  for (auto &entry : cl::getRegisteredOptions())
-    foreign.push_back(entry.second);
-  for (cl::Option *option : foreign)
-    option->removeArgument();
+  removeLibraryOptions();
   Options options;
   cl::ParseCommandLineOptions(argc, argv,
                               "compiles and runs an attention graph\n");
   auto passed = run(options);
   if (!passed)
-    return report(passed.takeError());
+    return reportError(passed.takeError());
   std::fflush(stdout);
   return *passed ? Done : CheckFailed;
 }
