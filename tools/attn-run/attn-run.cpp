@@ -16,6 +16,7 @@
 #include "Inputs.h"
 #include "Options.h"
 #include "Report.h"
+#include "common/Command.h"
 
 #include "attn/Pipelines/Compiler.h"
 #include "attn/Support/AtomicFile.h"
@@ -38,33 +39,10 @@ using namespace attn;
 using namespace llvm;
 
 //===----------------------------------------------------------------------===//
-// Outcome
+// Time
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-enum ExitCode {
-  Done = 0,
-  BadInput = 1,
-  CompileError = 2,
-  CheckFailed = 3,
-  NoDevice = 77
-};
-
-/// The error of a device that this machine does not have.
-class DeviceError : public ErrorInfo<DeviceError> {
-public:
-  static char ID;
-  explicit DeviceError(std::string text) : text(std::move(text)) {}
-  void log(raw_ostream &stream) const override { stream << text; }
-  std::error_code convertToErrorCode() const override {
-    return std::make_error_code(std::errc::no_such_device);
-  }
-
-private:
-  std::string text;
-};
-char DeviceError::ID = 0;
 
 /// More would only be asked for by mistake.
 constexpr unsigned kMaxThreads = 1024;
@@ -76,51 +54,9 @@ double millisecondsSince(Clock::time_point start) {
       .count();
 }
 
-/// Prints `error` and gives its exit code.
-int report(Error error) {
-  int code = BadInput;
-  handleAllErrors(
-      std::move(error),
-      [&](const CompileFailure &failure) {
-        errs() << failure.message();
-        code = CompileError;
-      },
-      [&](const DeviceError &missing) {
-        errs() << "error: " << missing.message() << "\n";
-        code = NoDevice;
-      },
-      [&](const ErrorInfoBase &other) {
-        errs() << "error: " << other.message() << "\n";
-      });
-  return code;
-}
-
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
-
-Error checkDevice(const Options &options) {
-  if (options.device == "cpu")
-    return Error::success();
-  if (options.device == "cuda" || options.device == "gpu-emulator")
-    return make_error<DeviceError>("device '" + options.device +
-                                   "' is not available in this build");
-  return makeError("unknown device {0}, expected cpu, cuda or gpu-emulator",
-                   quoteName(options.device));
-}
-
-/// The text of --schedule, from the file of that name if there is one.
-Expected<std::string> readSchedule(const Options &options) {
-  StringRef text = StringRef(options.schedule).trim();
-  if (text.empty() || text.starts_with("#"))
-    return text.str();
-  auto file = MemoryBuffer::getFile(text, /*IsText=*/true);
-  if (!file)
-    return makeError("--schedule={0}: expected #attn.schedule<...> or a file "
-                     "with it: {1}",
-                     quoteName(text), file.getError().message());
-  return (*file)->getBuffer().trim().str();
-}
 
 Expected<std::string> emitText(const Options &options,
                                const CompileRequest &request) {
@@ -216,7 +152,7 @@ Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
   if (options.inputFile.empty())
     return makeError("no input file: attn-run FILE.mlir [options], see --help");
-  if (Error error = checkDevice(options))
+  if (Error error = checkDevice(options.device))
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
@@ -232,12 +168,10 @@ Expected<bool> run(const Options &options) {
   request.pipeline.target = options.targetName;
   request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
                                            options.disabledFeatures.end());
-  auto scheduleText = readSchedule(options);
+  auto scheduleText = readSchedule(options.schedule);
   if (!scheduleText)
     return scheduleText.takeError();
   request.pipeline.schedule = std::move(*scheduleText);
-  if (Error error = checkSchedule(request.pipeline.schedule))
-    return error;
   auto target = resolveTarget(options.targetName, options.disabledFeatures);
   if (!target)
     return target.takeError();
@@ -330,12 +264,7 @@ Expected<bool> run(const Options &options) {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  // Options of the libraries are no part of this command line.
-  SmallVector<cl::Option *> foreign;
-  for (auto &entry : cl::getRegisteredOptions())
-    foreign.push_back(entry.second);
-  for (cl::Option *option : foreign)
-    option->removeArgument();
+  removeLibraryOptions();
   Options options;
   std::string errors;
   raw_string_ostream stream(errors);
@@ -348,11 +277,11 @@ int main(int argc, char **argv) {
     StringRef line = StringRef(errors).split('\n').first;
     line.consume_front(sys::path::filename(argv[0]));
     line.consume_front(": ");
-    return report(makeError("{0}", line));
+    return reportError(makeError("{0}", line));
   }
   auto passed = run(options);
   if (!passed)
-    return report(passed.takeError());
+    return reportError(passed.takeError());
   std::fflush(stdout);
   return *passed ? Done : CheckFailed;
 }
