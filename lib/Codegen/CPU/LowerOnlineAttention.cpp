@@ -194,11 +194,9 @@ private:
     return arith::ExtFOp::create(b, b.getF32Type(), scalar);
   }
 
-  /// exp of a score minus its maximum, in the unit of the op.
+  /// exp of a score minus its maximum.
   Value exponential(Value difference) {
-    if (!op.getLog2())
-      difference = arith::MulFOp::create(b, difference, e.splat(kLog2E));
-    return e.exp2(difference);
+    return e.exp2(arith::MulFOp::create(b, difference, e.splat(kLog2E)));
   }
 
   //===--------------------------------------------------------------------===//

@@ -24,8 +24,6 @@ using namespace attn;
 
 namespace {
 
-constexpr double kLn2 = 0.693147180559945309;
-
 Value constantF32(ImplicitLocOpBuilder &b, float value) {
   return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
 }
@@ -269,14 +267,10 @@ private:
   }
 
   /// Feature `d` of rows [row, row + lanes).
-  Value loadAcc(Value d, Value row) {
-    return e.load(accT, {zero, d, row});
-  }
+  Value loadAcc(Value d, Value row) { return e.load(accT, {zero, d, row}); }
 
   void emitLogSumExp(Value row, Value divisor, Value empty) {
     Value max = e.load(op.getMax(), {zero, row});
-    if (op.getLog2())
-      max = arith::MulFOp::create(b, max, e.splat(static_cast<float>(kLn2)));
     Value natural =
         arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
     Value value =
@@ -313,9 +307,6 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
     });
     if (Value lse = op.getLogSumExp()) {
       Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
-      if (op.getLog2())
-        max = arith::MulFOp::create(b, max,
-                                    constantF32(b, static_cast<float>(kLn2)));
       Value natural =
           arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
       Value value =

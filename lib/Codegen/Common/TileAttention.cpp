@@ -204,7 +204,7 @@ private:
       outputs.push_back(viewRows(b, lse, own, firstRow, rows));
     MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                             addLeadingOne(b, max), addLeadingOne(b, sum),
-                            outputs, /*log2=*/false);
+                            outputs);
   }
 
   void emitLoop(Value lower, Value upper, function_ref<void(Value)> body) {
@@ -269,7 +269,7 @@ private:
     Value values = viewRows(b, op.getValue(), valueAt, key, count);
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-        at[2], x.add(at[3], key), rows, /*log2=*/false, schedule);
+        at[2], x.add(at[3], key), rows, schedule);
     IRMapping mapping;
     if (!op.getScore().empty())
       op.getScore().cloneInto(&block.getScore(), mapping);

@@ -480,14 +480,12 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyExtents(*this)))
     return failure();
-  if (getLog2() && !getScore().empty())
-    return emitOpError("log2 excludes a score region (C5)");
   return verifyDestination(*this, "C1");
 }
 
 LogicalResult OnlineAttentionOp::verifyRegions() {
   return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
-                        "C6");
+                        "C5");
 }
 
 void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,
