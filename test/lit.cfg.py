@@ -7,8 +7,9 @@
 # ===------------------------------------------------------------------------===#
 #
 # Substitutions: the project's tools and those of LLVM by name, %python,
+# %tensors and %exits (Inputs/*.py), %{v3} and %{v4} (compile targets),
 # %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
-# reference), and the usual %s, %t.
+# reference), %tools (the folder of the tools), and the usual %s, %t.
 # Features for REQUIRES: avx2 and avx512 (of this host), asan.
 #
 # ===------------------------------------------------------------------------===#
@@ -43,6 +44,7 @@ for tool in ["attn-opt", "attn-run", "attn-bench", "attn-translate",
 
 config.substitutions.append(("%python", '"%s"' % config.python_executable))
 config.substitutions.append(("%docs", config.attn_docs_dir))
+config.substitutions.append(("%tools", config.attn_tools_dir))
 config.substitutions.append(("%runner_libs", ",".join(
     os.path.join(config.llvm_lib_dir, name + config.llvm_shlib_ext)
     for name in ["libmlir_runner_utils", "libmlir_c_runner_utils"])))
@@ -58,6 +60,17 @@ if {"avx2", "fma", "f16c"} <= flags:
     config.available_features.add("avx2")
 if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
     config.available_features.add("avx512")
+
+# Compile targets of the integration tests: a host that cannot run the wider code
+# runs the portable code once more.
+for name, feature in [("v3", "avx2"), ("v4", "avx512")]:
+    config.substitutions.append(
+        ("%{" + name + "}", "x86-64-" + name
+         if feature in config.available_features else "x86-64"))
+for script in ["tensors", "exits"]:
+    config.substitutions.append(("%" + script, '"%s" "%s"' % (
+        config.python_executable,
+        os.path.join(config.test_source_root, "Inputs", script + ".py"))))
 
 if config.attn_sanitize:
     config.available_features.add("asan")

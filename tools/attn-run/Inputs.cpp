@@ -114,13 +114,15 @@ Error InputMaker::assign(ArrayRef<std::string> texts) {
 }
 
 Error InputMaker::bind(StringRef dim, int64_t size, std::string source) {
-  auto [it, inserted] =
-      sizes.try_emplace(dim, NamedSize{size, std::move(source)});
-  if (!inserted && it->second.size != size)
-    return makeError("dimension {0} is {1} in {2} but {3} in {4}",
-                     quoteName(dim), it->second.size, it->second.source, size,
-                     source);
-  return Error::success();
+  auto known = sizes.find(dim);
+  if (known == sizes.end()) {
+    sizes[dim] = {size, std::move(source)};
+    return Error::success();
+  }
+  if (known->second.size == size)
+    return Error::success();
+  return makeError("dimension {0} is {1} in {2} but {3} in {4}", quoteName(dim),
+                   known->second.size, known->second.source, size, source);
 }
 
 Error InputMaker::readDims(ArrayRef<std::string> texts) {

@@ -111,6 +111,17 @@ static llvm::json::Value number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
+static void writeCheck(llvm::json::OStream &json, const ResultCheck &check) {
+  json.attribute("passed", check.passed());
+  json.attribute("max_abs", number(check.comparison.maxAbs));
+  json.attribute("max_rel", number(check.comparison.maxRel));
+  json.attribute("max_ulp", number(check.comparison.maxUlp));
+  json.attribute("bound", number(check.bound));
+  json.attribute("twin_error", number(check.twinError));
+  json.attribute("nan_mismatches", check.comparison.nanMismatches);
+  json.attribute("worst", llvm::json::Array(check.worst));
+}
+
 std::string attn::toJSON(const RunReport &report,
                          const std::vector<HostTensor> &outputs) {
   rusage usage{};
@@ -139,18 +150,15 @@ std::string attn::toJSON(const RunReport &report,
     });
     if (report.checks.empty())
       return;
-    json.attributeArray("check", [&] {
-      for (const ResultCheck &check : report.checks)
-        json.object([&] {
-          json.attribute("passed", check.passed());
-          json.attribute("max_abs", number(check.comparison.maxAbs));
-          json.attribute("max_rel", number(check.comparison.maxRel));
-          json.attribute("max_ulp", number(check.comparison.maxUlp));
-          json.attribute("bound", number(check.bound));
-          json.attribute("twin_error", number(check.twinError));
-          json.attribute("nan_mismatches", check.comparison.nanMismatches);
-          json.attribute("worst", llvm::json::Array(check.worst));
-        });
+    json.attributeObject("check", [&] {
+      json.attribute("passed",
+                     llvm::all_of(report.checks, [](const ResultCheck &check) {
+                       return check.passed();
+                     }));
+      json.attributeArray("results", [&] {
+        for (const ResultCheck &check : report.checks)
+          json.object([&] { writeCheck(json, check); });
+      });
     });
   });
   stream << '\n';

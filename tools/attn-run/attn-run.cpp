@@ -16,6 +16,7 @@
 #include "Inputs.h"
 #include "Options.h"
 #include "Report.h"
+#include "common/Command.h"
 
 #include "attn/Pipelines/Compiler.h"
 #include "attn/Support/AtomicFile.h"
@@ -26,6 +27,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
@@ -37,33 +39,13 @@ using namespace attn;
 using namespace llvm;
 
 //===----------------------------------------------------------------------===//
-// Outcome
+// Time
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-enum ExitCode {
-  Done = 0,
-  BadInput = 1,
-  CompileError = 2,
-  CheckFailed = 3,
-  NoDevice = 77
-};
-
-/// The error of a device that this machine does not have.
-class DeviceError : public ErrorInfo<DeviceError> {
-public:
-  static char ID;
-  explicit DeviceError(std::string text) : text(std::move(text)) {}
-  void log(raw_ostream &stream) const override { stream << text; }
-  std::error_code convertToErrorCode() const override {
-    return std::make_error_code(std::errc::no_such_device);
-  }
-
-private:
-  std::string text;
-};
-char DeviceError::ID = 0;
+/// More would only be asked for by mistake.
+constexpr unsigned kMaxThreads = 1024;
 
 using Clock = std::chrono::steady_clock;
 
@@ -72,51 +54,9 @@ double millisecondsSince(Clock::time_point start) {
       .count();
 }
 
-/// Prints `error` and gives its exit code.
-int report(Error error) {
-  int code = BadInput;
-  handleAllErrors(
-      std::move(error),
-      [&](const CompileFailure &failure) {
-        errs() << failure.message();
-        code = CompileError;
-      },
-      [&](const DeviceError &missing) {
-        errs() << "error: " << missing.message() << "\n";
-        code = NoDevice;
-      },
-      [&](const ErrorInfoBase &other) {
-        errs() << "error: " << other.message() << "\n";
-      });
-  return code;
-}
-
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
-
-Error checkDevice(const Options &options) {
-  if (options.device == "cpu")
-    return Error::success();
-  if (options.device == "cuda" || options.device == "gpu-emulator")
-    return make_error<DeviceError>("device '" + options.device +
-                                   "' is not available in this build");
-  return makeError("unknown device {0}, expected cpu, cuda or gpu-emulator",
-                   quoteName(options.device));
-}
-
-/// The text of --schedule, from the file of that name if there is one.
-Expected<std::string> readSchedule(const Options &options) {
-  StringRef text = StringRef(options.schedule).trim();
-  if (text.empty() || text.starts_with("#"))
-    return text.str();
-  auto file = MemoryBuffer::getFile(text, /*IsText=*/true);
-  if (!file)
-    return makeError("--schedule={0}: expected #attn.schedule<...> or a file "
-                     "with it: {1}",
-                     quoteName(text), file.getError().message());
-  return (*file)->getBuffer().trim().str();
-}
 
 Expected<std::string> emitText(const Options &options,
                                const CompileRequest &request) {
@@ -163,6 +103,26 @@ Error explainChoices(const Options &options, const FunctionInfo &function) {
   return make_error<CompileFailure>(reasons);
 }
 
+/// Whether files can be made where they are wanted: what would fail after an
+/// hour of work, or after the first of two results was written, fails now.
+Error checkFolders(const Options &options) {
+  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
+  if (!options.benchJSON.empty())
+    paths.push_back(options.benchJSON);
+  for (StringRef path : paths) {
+    StringRef folder = sys::path::parent_path(path);
+    if (folder.empty())
+      folder = ".";
+    if (std::error_code code =
+            sys::fs::access(folder, sys::fs::AccessMode::Write))
+      return makeError("cannot write {0}: {1}", quoteName(path),
+                       code.message());
+    if (sys::fs::is_directory(path))
+      return makeError("cannot write {0}: it is a folder", quoteName(path));
+  }
+  return Error::success();
+}
+
 /// Warm-up and timed runs.
 Error runRepeatedly(const Options &options, const PreparedCall &call,
                     RunReport &report) {
@@ -190,10 +150,17 @@ Error runRepeatedly(const Options &options, const PreparedCall &call,
 /// Everything but the choice of the exit code. False when the check failed.
 Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
-  if (Error error = checkDevice(options))
+  if (options.inputFile.empty())
+    return makeError("no input file: attn-run FILE.mlir [options], see --help");
+  if (Error error = checkDevice(options.device))
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
+  if (options.threads > kMaxThreads)
+    return makeError("--threads={0}: expected at most {1}",
+                     options.threads.getValue(), kMaxThreads);
+  if (Error error = checkFolders(options))
+    return error;
 
   CompileRequest request;
   request.inputName = options.inputFile;
@@ -201,12 +168,10 @@ Expected<bool> run(const Options &options) {
   request.pipeline.target = options.targetName;
   request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
                                            options.disabledFeatures.end());
-  auto scheduleText = readSchedule(options);
+  auto scheduleText = readSchedule(options.schedule);
   if (!scheduleText)
     return scheduleText.takeError();
   request.pipeline.schedule = std::move(*scheduleText);
-  if (Error error = checkSchedule(request.pipeline.schedule))
-    return error;
   auto target = resolveTarget(options.targetName, options.disabledFeatures);
   if (!target)
     return target.takeError();
@@ -299,18 +264,24 @@ Expected<bool> run(const Options &options) {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  // Options of the libraries are no part of this command line.
-  SmallVector<cl::Option *> foreign;
-  for (auto &entry : cl::getRegisteredOptions())
-    foreign.push_back(entry.second);
-  for (cl::Option *option : foreign)
-    option->removeArgument();
+  removeLibraryOptions();
   Options options;
-  cl::ParseCommandLineOptions(argc, argv,
-                              "compiles and runs an attention graph\n");
+  std::string errors;
+  raw_string_ostream stream(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "compiles and runs an attention graph\n", &stream)) {
+    // A value that does not parse was reported by its option already.
+    if (errors.empty())
+      return BadInput;
+    // What follows the first line are guesses and repetitions.
+    StringRef line = StringRef(errors).split('\n').first;
+    line.consume_front(sys::path::filename(argv[0]));
+    line.consume_front(": ");
+    return reportError(makeError("{0}", line));
+  }
   auto passed = run(options);
   if (!passed)
-    return report(passed.takeError());
+    return reportError(passed.takeError());
   std::fflush(stdout);
   return *passed ? Done : CheckFailed;
 }

@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace attn;
@@ -52,18 +51,14 @@ LogicalResult attn::lowerMatrixTile(RewriterBase &rewriter, linalg::MatmulOp op,
     SmallVector<Value> masks, init;
     if (ragged)
       for (int64_t v = 0; v < vectors; ++v)
-        masks.push_back(vector::CreateMaskOp::create(
-            b, e.vectorType(b.getI1Type()),
-            ValueRange(
-                arith::SubIOp::create(b, used, add(column, v * lanes)))));
+        masks.push_back(e.firstLanes(
+            arith::SubIOp::create(b, used, add(column, v * lanes))));
     for (int64_t r = 0; r < count; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         SmallVector<Value> at{add(row, r), add(column, v * lanes)};
-        init.push_back(
-            ragged ? vector::MaskedLoadOp::create(b, e.vectorType(), result, at,
-                                                  masks[v], e.splat(0.0f))
-                         .getResult()
-                   : e.load(result, at));
+        init.push_back(ragged
+                           ? e.maskedLoad(result, at, masks[v], e.splat(0.0f))
+                           : e.load(result, at));
       }
     SmallVector<Value> sums = emitOuterProduct(
         e, zero, depth, count, vectors, init,
@@ -80,7 +75,7 @@ LogicalResult attn::lowerMatrixTile(RewriterBase &rewriter, linalg::MatmulOp op,
         SmallVector<Value> at{add(row, r), add(column, v * lanes)};
         Value sum = sums[r * vectors + v];
         if (ragged)
-          vector::MaskedStoreOp::create(b, result, at, masks[v], sum);
+          e.maskedStore(sum, result, at, masks[v]);
         else
           e.store(sum, result, at);
       }

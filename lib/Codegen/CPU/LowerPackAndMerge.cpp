@@ -58,18 +58,20 @@ void forEach(ImplicitLocOpBuilder &b, Value lower, Value upper,
 
 } // namespace
 
-LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
-                              TargetAttr target) {
-  rewriter.setInsertionPoint(op);
-  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+//===----------------------------------------------------------------------===//
+// pack
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Row by row in scalars, for any layout and type.
+void packScalars(ImplicitLocOpBuilder &b, PackOp op, Value factor) {
   auto destType = cast<MemRefType>(op.getDest().getType());
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value rows = memref::DimOp::create(b, op.getSource(), 0);
   Value columns = memref::DimOp::create(b, op.getSource(), 1);
   Value allRows = arith::ConstantIndexOp::create(b, destType.getDimSize(0));
   Value allColumns = arith::ConstantIndexOp::create(b, destType.getDimSize(1));
-  Value factor =
-      constantF32(b, static_cast<float>(op.getFactor().convertToDouble()));
   Value none = constantF32(b, 0.0f);
   auto storeAt = [&](Value value, Value r, Value d) {
     memref::StoreOp::create(b, fromF32(b, value, destType.getElementType()),
@@ -86,22 +88,212 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
   forEach(b, rows, allRows, [&](Value r) {
     forEach(b, zero, allColumns, [&](Value d) { storeAt(none, r, d); });
   });
+}
+
+/// Squares of `lanes x lanes`, transposed in registers. Rows past the end
+/// repeat the last row: each row of the tile is a lane of its own, and nobody
+/// reads those.
+void packTransposed(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
+                    Value destT, Value factor) {
+  int64_t lanes = e.getLanes();
+  auto destType = cast<MemRefType>(op.getDest().getType());
+  Value zero = e.index(0);
+  Value rows = memref::DimOp::create(b, op.getSource(), 0);
+  Value lastRow = arith::SubIOp::create(b, rows, e.index(1));
+  Value scale = e.broadcast(factor);
+  int64_t allColumns = destType.getDimSize(1);
+
+  auto emitSquare = [&](Value firstRow, Value column, int64_t width) {
+    SmallVector<Value> square;
+    for (int64_t r = 0; r < lanes; ++r) {
+      Value row = arith::MinSIOp::create(
+          b, arith::AddIOp::create(b, firstRow, e.index(r)), lastRow);
+      Value x = width == lanes
+                    ? e.load(op.getSource(), {row, column})
+                    : e.maskedLoad(op.getSource(), {row, column},
+                                   e.firstLanes(e.index(width)), e.splat(0.0f));
+      square.push_back(arith::MulFOp::create(b, x, scale));
+    }
+    square = e.transpose(square);
+    for (int64_t d = 0; d < width; ++d)
+      e.store(square[d], destT,
+              {arith::AddIOp::create(b, column, e.index(d)), firstRow});
+  };
+  int64_t whole = allColumns / lanes * lanes;
+  emitLoop(b, zero, e.index(destType.getDimSize(0)), lanes, {},
+           [&](Value row, ValueRange) -> SmallVector<Value> {
+             emitLoop(b, zero, e.index(whole), lanes, {},
+                      [&](Value column, ValueRange) -> SmallVector<Value> {
+                        emitSquare(row, column, lanes);
+                        return {};
+                      });
+             if (whole < allColumns)
+               emitSquare(row, e.index(whole), allColumns - whole);
+             return {};
+           });
+}
+
+/// Rows of whole vectors; columns past the end are 0.
+void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
+              Value factor) {
+  auto destType = cast<MemRefType>(op.getDest().getType());
+  Value zero = e.index(0);
+  Value columns = memref::DimOp::create(b, op.getSource(), 1);
+  Value scale = e.broadcast(factor);
+  forEach(b, zero, e.index(destType.getDimSize(0)), [&](Value row) {
+    emitLoop(b, zero, e.index(destType.getDimSize(1)), e.getLanes(), {},
+             [&](Value column, ValueRange) -> SmallVector<Value> {
+               Value mask =
+                   e.firstLanes(arith::SubIOp::create(b, columns, column));
+               Value x = e.maskedLoad(op.getSource(), {row, column}, mask,
+                                      e.splat(0.0f));
+               e.store(arith::MulFOp::create(b, x, scale), op.getDest(),
+                       {row, column});
+               return {};
+             });
+  });
+}
+
+bool isF32WithUnitColumns(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return type.getElementType().isF32() &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1;
+}
+
+} // namespace
+
+LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
+                              TargetAttr target) {
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  int64_t lanes = target.getLanes();
+  VectorEmitter e(b, target.getIsa(), lanes);
+  auto source = cast<MemRefType>(op.getSource().getType());
+  auto dest = cast<MemRefType>(op.getDest().getType());
+  Value factor =
+      constantF32(b, static_cast<float>(op.getFactor().convertToDouble()));
+  bool vectors =
+      isF32WithUnitColumns(op.getSource()) && dest.getElementType().isF32();
+  bool sameColumns = source.getDimSize(1) == dest.getDimSize(1);
+  bool sameRows = source.getDimSize(0) == dest.getDimSize(0);
+  Value destT = getRowsInnermost(b, op.getDest());
+  if (vectors && destT && sameColumns && dest.getDimSize(0) % lanes == 0)
+    packTransposed(b, e, op, destT, factor);
+  else if (vectors && isF32WithUnitColumns(op.getDest()) && sameRows &&
+           dest.getDimSize(1) % lanes == 0)
+    packRows(b, e, op, factor);
+  else
+    packScalars(b, op, factor);
   rewriter.eraseOp(op);
   return success();
 }
 
-LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
-                                       MergePartialsOp op, TargetAttr target) {
-  auto accType = cast<MemRefType>(op.getAcc().getType());
-  if (accType.getDimSize(0) != 1)
-    return op.emitOpError() << "has " << accType.getDimSize(0)
-                            << " partials, but the CPU kernel merges 1";
-  for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
-    if (!getElementTypeOrSelf(state.getType()).isF32())
-      return op.emitOpError("partials must be f32 to be lowered, got ")
-             << state.getType();
-  rewriter.setInsertionPoint(op);
-  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+//===----------------------------------------------------------------------===//
+// merge_partials
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// One partial, normalised and transposed back square by square.
+class MergeLowering {
+public:
+  MergeLowering(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op)
+      : b(b), e(e), op(op), lanes(e.getLanes()) {
+    zero = e.index(0);
+    rows = memref::DimOp::create(b, op.getOutput(), 0);
+    valueDim = cast<MemRefType>(op.getAcc().getType()).getDimSize(2);
+    accT = memref::TransposeOp::create(
+        b, op.getAcc(),
+        AffineMapAttr::get(AffineMap::getPermutationMap(
+            ArrayRef<unsigned>{0, 2, 1}, b.getContext())));
+  }
+
+  void run() {
+    int64_t tileRows = cast<MemRefType>(op.getAcc().getType()).getDimSize(1);
+    emitLoop(b, zero, e.index(tileRows), lanes, {},
+             [&](Value row, ValueRange) -> SmallVector<Value> {
+               // Squares of padding alone are left out.
+               Value used = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                                  row, rows);
+               auto guarded =
+                   scf::IfOp::create(b, used, /*withElseRegion=*/false);
+               OpBuilder::InsertionGuard guard(b);
+               b.setInsertionPointToStart(guarded.thenBlock());
+               emitRows(row);
+               return {};
+             });
+  }
+
+private:
+  void emitRows(Value row) {
+    Value sum = e.load(op.getSum(), {zero, row});
+    // An empty row has sum 0 and a zero accumulator.
+    Value empty =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, e.splat(0.0f));
+    Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), sum);
+    Value reciprocal = arith::DivFOp::create(b, e.splat(1.0f), divisor);
+    int64_t whole = valueDim / lanes * lanes;
+    emitLoop(b, zero, e.index(whole), lanes, {},
+             [&](Value column, ValueRange) -> SmallVector<Value> {
+               emitSquare(row, column, lanes, reciprocal);
+               return {};
+             });
+    if (whole < valueDim)
+      emitSquare(row, e.index(whole), valueDim - whole, reciprocal);
+    if (op.getLogSumExp())
+      emitLogSumExp(row, divisor, empty);
+  }
+
+  void emitSquare(Value row, Value column, int64_t width, Value reciprocal) {
+    SmallVector<Value> square;
+    for (int64_t d = 0; d < lanes; ++d) {
+      Value x = e.splat(0.0f);
+      if (d < width)
+        x = arith::MulFOp::create(
+            b, loadAcc(arith::AddIOp::create(b, column, e.index(d)), row),
+            reciprocal);
+      square.push_back(x);
+    }
+    square = e.transpose(square);
+    for (int64_t r = 0; r < lanes; ++r) {
+      Value at = arith::AddIOp::create(b, row, e.index(r));
+      Value inside =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, rows);
+      Value mask = e.firstLanes(
+          arith::SelectOp::create(b, inside, e.index(width), zero));
+      e.maskedStore(square[r], op.getOutput(), {at, column}, mask);
+    }
+  }
+
+  /// Feature `d` of rows [row, row + lanes).
+  Value loadAcc(Value d, Value row) {
+    return e.load(accT, {zero, d, row});
+  }
+
+  void emitLogSumExp(Value row, Value divisor, Value empty) {
+    Value max = e.load(op.getMax(), {zero, row});
+    if (op.getLog2())
+      max = arith::MulFOp::create(b, max, e.splat(static_cast<float>(kLn2)));
+    Value natural =
+        arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
+    Value value =
+        arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
+    e.maskedStore(value, op.getLogSumExp(), {row},
+                  e.firstLanes(arith::SubIOp::create(b, rows, row)));
+  }
+
+  ImplicitLocOpBuilder &b;
+  VectorEmitter &e;
+  MergePartialsOp op;
+  int64_t lanes, valueDim;
+  Value zero, rows, accT;
+};
+
+/// Row by row in scalars, for any layout and type.
+void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
   Type outType = cast<MemRefType>(op.getOutput().getType()).getElementType();
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value rows = memref::DimOp::create(b, op.getOutput(), 0);
@@ -109,7 +301,6 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
   Value none = constantF32(b, 0.0f), one = constantF32(b, 1.0f);
   forEach(b, zero, rows, [&](Value r) {
     Value sum = memref::LoadOp::create(b, op.getSum(), ValueRange{zero, r});
-    // An empty row has sum 0 and a zero accumulator.
     Value empty =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
     Value divisor = arith::SelectOp::create(b, empty, one, sum);
@@ -133,6 +324,34 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
       memref::StoreOp::create(b, fromF32(b, value, type), lse, ValueRange{r});
     }
   });
+}
+
+} // namespace
+
+LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
+                                       MergePartialsOp op, TargetAttr target) {
+  auto accType = cast<MemRefType>(op.getAcc().getType());
+  if (accType.getDimSize(0) != 1)
+    return op.emitOpError() << "has " << accType.getDimSize(0)
+                            << " partials, but the CPU kernel merges 1";
+  for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
+    if (!getElementTypeOrSelf(state.getType()).isF32())
+      return op.emitOpError("partials must be f32 to be lowered, got ")
+             << state.getType();
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  VectorEmitter e(b, target.getIsa(), target.getLanes());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool rowsInnermost =
+      succeeded(accType.getStridesAndOffset(strides, offset)) &&
+      strides[1] == 1 && accType.getDimSize(1) % target.getLanes() == 0;
+  Value lse = op.getLogSumExp();
+  if (rowsInnermost && isF32WithUnitColumns(op.getOutput()) &&
+      (!lse || isF32WithUnitColumns(lse)))
+    MergeLowering(b, e, op).run();
+  else
+    mergeScalars(b, op);
   rewriter.eraseOp(op);
   return success();
 }

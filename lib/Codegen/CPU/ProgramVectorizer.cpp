@@ -74,24 +74,24 @@ private:
     Value result = yield.getValues().front();
     Value none = arith::ConstantOp::create(
         b, b.getZeroAttr(emitter.vectorType(result.getType())));
-    return emitLoop(
-        b, emitter.index(0), emitter.index(emitter.getLanes()), 1,
-        ValueRange(none),
-        [&](Value lane, ValueRange carried) -> SmallVector<Value> {
-          for (auto [parameter, argument] :
-               llvm::zip(region.getArguments(), arguments))
-            mapping.map(parameter,
-                        isOnLanes(argument)
-                            ? vector::ExtractOp::create(b, argument,
-                                                        OpFoldResult(lane))
-                                  .getResult()
-                            : argument);
-          for (Operation &op : region.front().without_terminator())
-            b.clone(op, mapping)->walk(
-                [&](memref::LoadOp load) { clampIndices(load); });
-          return {vector::InsertOp::create(b, lookup(result), carried[0],
-                                           OpFoldResult(lane))};
-        })[0];
+    return emitLoop(b, emitter.index(0), emitter.index(emitter.getLanes()), 1,
+                    ValueRange(none),
+                    [&](Value lane, ValueRange carried) -> SmallVector<Value> {
+                      for (auto [parameter, argument] :
+                           llvm::zip(region.getArguments(), arguments))
+                        mapping.map(parameter,
+                                    isOnLanes(argument)
+                                        ? vector::ExtractOp::create(
+                                              b, argument, OpFoldResult(lane))
+                                              .getResult()
+                                        : argument);
+                      for (Operation &op : region.front().without_terminator())
+                        b.clone(op, mapping)->walk([&](memref::LoadOp load) {
+                          clampIndices(load);
+                        });
+                      return {vector::InsertOp::create(
+                          b, lookup(result), carried[0], OpFoldResult(lane))};
+                    })[0];
   }
 
   void clampIndices(memref::LoadOp load) {

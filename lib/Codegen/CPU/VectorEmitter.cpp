@@ -130,6 +130,44 @@ void VectorEmitter::store(Value vector, Value memref, ValueRange indices) {
   vector::StoreOp::create(b, vector, memref, indices);
 }
 
+SmallVector<Value> VectorEmitter::transpose(ValueRange rows) {
+  SmallVector<Value> values(rows);
+  assert(static_cast<int64_t>(values.size()) == lanes);
+  // Swaps the off-diagonal blocks of size 1, 2, 4, ... of each pair of rows.
+  for (int64_t step = 1; step < lanes; step *= 2) {
+    SmallVector<int64_t> upper(lanes), lower(lanes);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool first = (lane & step) == 0;
+      upper[lane] = first ? lane : lanes + lane - step;
+      lower[lane] = first ? lane + step : lanes + lane;
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & step)
+        continue;
+      Value x = values[i], y = values[i + step];
+      values[i] = vector::ShuffleOp::create(b, x, y, upper);
+      values[i + step] = vector::ShuffleOp::create(b, x, y, lower);
+    }
+  }
+  return values;
+}
+
+Value VectorEmitter::firstLanes(Value count) {
+  return vector::CreateMaskOp::create(b, vectorType(b.getI1Type()),
+                                      ValueRange(count));
+}
+
+Value VectorEmitter::maskedLoad(Value memref, ValueRange indices, Value mask,
+                                Value pass) {
+  return vector::MaskedLoadOp::create(b, vectorType(), memref, indices, mask,
+                                      pass);
+}
+
+void VectorEmitter::maskedStore(Value vector, Value memref, ValueRange indices,
+                                Value mask) {
+  vector::MaskedStoreOp::create(b, memref, indices, mask, vector);
+}
+
 SmallVector<Value> attn::emitLoop(
     ImplicitLocOpBuilder &b, Value lower, Value upper, int64_t step,
     ValueRange init,

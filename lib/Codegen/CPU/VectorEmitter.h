@@ -55,6 +55,18 @@ public:
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
 
+  /// The `lanes x lanes` transpose of `rows`: element j of result i is element
+  /// i of row j.
+  llvm::SmallVector<mlir::Value> transpose(mlir::ValueRange rows);
+  /// i1 lanes, the first `count` (clamped to [0, lanes]) set.
+  mlir::Value firstLanes(mlir::Value count);
+  /// Only the lanes of `mask`; the others load `pass` and are not touched in
+  /// memory.
+  mlir::Value maskedLoad(mlir::Value memref, mlir::ValueRange indices,
+                         mlir::Value mask, mlir::Value pass);
+  void maskedStore(mlir::Value vector, mlir::Value memref,
+                   mlir::ValueRange indices, mlir::Value mask);
+
 private:
   mlir::ImplicitLocOpBuilder &b;
   ISA isa;

@@ -94,11 +94,19 @@ class SelectSchedulePass
         return signalPassFailure();
       }
     }
-    func.walk([&](Operation *op) {
+    WalkResult walk = func.walk([&](Operation *op) {
       if (auto fused = dyn_cast<AttentionOp>(op)) {
         bool isGiven = given || fused.getSchedule();
         if (!fused.getSchedule())
           fused.setScheduleAttr(given ? given : scheduleAttention(target));
+        // LLVM cannot select a conversion of 4-lane masks with AVX-512.
+        if (target.getIsa() == ISA::AVX512 &&
+            fused.getSchedule()->getLanes() < 8) {
+          op->emitOpError()
+              << "has a schedule of " << fused.getSchedule()->getLanes()
+              << " lanes, avx512 needs at least 8";
+          return WalkResult::interrupt();
+        }
         remarkSchedule(func, op, *fused.getSchedule(), target, isGiven);
       } else if (succeeded(matchMatrixProduct(op))) {
         auto schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
@@ -108,7 +116,10 @@ class SelectSchedulePass
         op->setAttr(kScheduleAttrName, schedule);
         remarkSchedule(func, op, schedule, target, isGiven);
       }
+      return WalkResult::advance();
     });
+    if (walk.wasInterrupted())
+      signalPassFailure();
   }
 };
 

@@ -1,4 +1,5 @@
-//===- AttentionGridTest.cpp - The fused path against f64, over a grid ------===//
+//===- AttentionGridTest.cpp - The fused path against f64, over a grid
+//------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,37 +8,25 @@
 //===----------------------------------------------------------------------===//
 //
 // Every (head dim, mask kind, target) is compiled once with dynamic lengths and
-// run on pairs of lengths that sit at and around the edges of tiles and vectors.
-// A spread of the pairs runs every time; ATTN_GRID=all runs all of them.
+// run on pairs of lengths that sit at and around the edges of tiles and
+// vectors. A spread of the pairs runs every time; ATTN_GRID=all runs all of
+// them.
 //
 //===----------------------------------------------------------------------===//
 
-#include "GuardedBuffer.h"
-#include "attn/ExecutionEngine/CodeGenerator.h"
-#include "attn/ExecutionEngine/CompiledModule.h"
-#include "attn/InitAll.h"
-#include "attn/Pipelines/Pipelines.h"
-#include "attn/Reference/Reference.h"
-#include "attn/Reference/Tolerance.h"
-#include "attn/Support/HostTarget.h"
-#include "attn/Support/InputSpec.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
+#include "NumericsTest.h"
 
 #include <cmath>
-#include <gtest/gtest.h>
 
 using namespace attn;
 using attn::reference::Tensor64;
-using attn::test::GuardedBuffer;
+using namespace attn::test;
 
 namespace {
 
 constexpr int64_t kLengths[] = {0,  1,  2,  15, 16,  17,  31,
                                 33, 63, 64, 65, 127, 129, 257};
-constexpr int64_t kHeadDims[] = {1,  8,  32, 40,  64,  72,
+constexpr int64_t kHeadDims[] = {1,  8,  32,  40,  64,  72,
                                  80, 96, 100, 128, 192, 256};
 constexpr int64_t kBatch = 2, kHeads = 2, kKeyHeads = 1;
 
@@ -149,66 +138,8 @@ std::string graph(int64_t headDim, MaskKind mask) {
          "\nreturn %o : " + o + "\n}\n";
 }
 
-std::unique_ptr<CompiledModule> compile(const std::string &text,
-                                        const std::string &targetName) {
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllTranslations(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  if (!module)
-    return nullptr;
-  mlir::PassManager pm(&context);
-  PipelineOptions options;
-  options.target = targetName;
-  buildPipeline(pm, Phase::LLVM, options);
-  if (failed(pm.run(*module)))
-    return nullptr;
-  llvm::Expected<Target> target = resolveTarget(targetName);
-  if (!target)
-    return nullptr;
-  auto object = generateCode(*module, *target, {}, CodeKind::Object);
-  if (!object) {
-    llvm::errs() << llvm::toString(object.takeError()) << "\n";
-    return nullptr;
-  }
-  auto compiled = CompiledModule::load(*object);
-  if (!compiled) {
-    llvm::errs() << llvm::toString(compiled.takeError()) << "\n";
-    return nullptr;
-  }
-  return std::move(*compiled);
-}
-
-/// A tensor whose memory is guarded, and its value in f64.
-struct Operand {
-  Operand(ElementType type, llvm::ArrayRef<int64_t> shape, bool flushEnd,
-          llvm::function_ref<double(int64_t)> value)
-      : host(llvm::cantFail(HostTensor::create(type, shape))),
-        guarded(host.sizeInBytes(), flushEnd) {
-    for (int64_t n = 0; n < host.numElements(); ++n)
-      host.set(n, value(n));
-    if (host.sizeInBytes())
-      memcpy(guarded.data(), host.data(), host.sizeInBytes());
-    view = host.view();
-    view.data = guarded.data();
-  }
-  HostTensor host;
-  GuardedBuffer guarded;
-  TensorView view;
-};
-
-/// Deterministic values in [-1.5, 1.5], exact in f32.
-double patternAt(int64_t seed, int64_t n) {
-  uint64_t i = n;
-  return (static_cast<double>(
-              (3 * i * i + 37 * i + 13 * (i / 97) + 29 * seed + 11) % 97) -
-          48) /
-         32;
-}
-
-void runPair(CompiledModule &module, int64_t headDim, MaskKind mask,
-             int64_t sq, int64_t skv) {
+void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
+             int64_t skv) {
   SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " + std::to_string(skv));
   bool flush = (sq + skv) % 2 == 0;
   int64_t valueDim = headDim + 3;
@@ -262,10 +193,9 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask,
         reference::maskTensor(Tensor64::from(extra->host), full));
     break;
   case MaskKind::Bias:
-    extra.emplace(ElementType::f32, llvm::ArrayRef<int64_t>{kHeads, sq, skv},
-                  flush, [](int64_t n) {
-                    return n * 7 % 11 < 2 ? -INFINITY : patternAt(4, n);
-                  });
+    extra.emplace(
+        ElementType::f32, llvm::ArrayRef<int64_t>{kHeads, sq, skv}, flush,
+        [](int64_t n) { return n * 7 % 11 < 2 ? -INFINITY : patternAt(4, n); });
     options.score = [&](double s, int64_t, int64_t h, int64_t i, int64_t j) {
       return reference::addBias(s, extra->host.get((h * sq + i) * skv + j));
     };
@@ -299,12 +229,11 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask,
             [](int64_t) { return NAN; });
   llvm::Error error = module.run("f", inputs, o.view);
   ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-  if (o.host.sizeInBytes())
-    memcpy(o.host.data(), o.guarded.data(), o.host.sizeInBytes());
-  Comparison comparison = compare(o.host, expected.o.data);
+  Comparison comparison = compare(o.fetch(), expected.o.data);
   // Scores reach 0.375 * 2.25 * D here, beyond the unit variance of the bound,
   // and their rounding grows with them.
-  double spread = std::max(1.0, 0.375 * std::sqrt(static_cast<double>(headDim)));
+  double spread =
+      std::max(1.0, 0.375 * std::sqrt(static_cast<double>(headDim)));
   double bound = attentionBound(ElementType::f32, 1.5) * spread;
   EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
 }
@@ -314,16 +243,13 @@ bool runAll() {
   return grid && std::string(grid) == "all";
 }
 
-class AttentionGrid : public testing::TestWithParam<std::string> {};
+class AttentionGrid : public testing::TestWithParam<const char *> {};
 
 TEST_P(AttentionGrid, MatchesF64) {
-  llvm::Expected<Target> target = resolveTarget(GetParam());
-  ASSERT_TRUE(static_cast<bool>(target));
-  if (llvm::Error error = hostCanExecute(*target))
-    GTEST_SKIP() << llvm::toString(std::move(error));
+  SKIP_UNLESS_EXECUTABLE(GetParam());
 
   size_t turn = 0;
-  size_t stride = GetParam() == "native" ? 1 : 3;
+  size_t stride = llvm::StringRef(GetParam()) == "native" ? 1 : 3;
   for (int64_t headDim : kHeadDims)
     for (auto [mask, name] : kMasks) {
       // The named targets take every third kernel, each another third of the
@@ -344,13 +270,7 @@ TEST_P(AttentionGrid, MatchesF64) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, AttentionGrid,
-                         testing::Values("native", "x86-64-v4", "x86-64-v3",
-                                         "x86-64"),
-                         [](const testing::TestParamInfo<std::string> &info) {
-                           std::string name = info.param;
-                           llvm::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionGrid, testing::ValuesIn(kTargets),
+                         targetTestName);
 
 } // namespace

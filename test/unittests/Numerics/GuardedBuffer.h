@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AddressSanitizer does not see generated code; the memory management unit does.
-// A buffer lies flush against an unreadable page at its end or at its start.
+// AddressSanitizer does not see generated code; the memory management unit
+// does. A buffer lies flush against an unreadable page at its end or at its
+// start.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,8 @@ public:
     size_t page = sysconf(_SC_PAGESIZE);
     size_t inner = (bytes + page - 1) / page * page;
     total = inner + 2 * page;
-    base = static_cast<char *>(mmap(nullptr, total, PROT_NONE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base = static_cast<char *>(
+        mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (base == MAP_FAILED)
       abort();
     if (inner && mprotect(base + page, inner, PROT_READ | PROT_WRITE))

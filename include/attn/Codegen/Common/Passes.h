@@ -10,6 +10,7 @@
 #ifndef ATTN_CODEGEN_COMMON_PASSES_H
 #define ATTN_CODEGEN_COMMON_PASSES_H
 
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -22,6 +22,7 @@ def SetTargetPass : Pass<"attn-set-target", "mlir::ModuleOp"> {
     ListOption<"disabledFeatures", "disable-feature", "std::string",
                "features of the CPU to leave unused">
   ];
+  let dependentDialects = ["attn::AttnDialect"];
 }
 
 def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
@@ -37,6 +38,7 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
            "A `#attn.schedule<...>` for each attn.attention that has none, "
            "instead of the pass's own choice">
   ];
+  let dependentDialects = ["attn::AttnDialect"];
 }
 
 def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
@@ -47,8 +49,9 @@ def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
     splits it into blocks that need the mask and blocks that do not. Matrix
     products become an `scf.forall` over tiles of the result.
   }];
-  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
-                           "mlir::scf::SCFDialect", "mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["attn::AttnDialect", "mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+                           "mlir::linalg::LinalgDialect"];
 }
 
 def ResultsToOutputsPass : Pass<"attn-results-to-outputs", "mlir::ModuleOp"> {

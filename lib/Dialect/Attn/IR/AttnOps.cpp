@@ -91,7 +91,9 @@ LogicalResult verifyProgram(Operation *op, Region &region, StringRef name,
     return diag << ") (" << label << ")";
   }
   WalkResult walk = region.walk([&](Operation *nested) {
-    if (isMemoryEffectFree(nested))
+    // The walk reaches the ops that a structured op nests.
+    if (isMemoryEffectFree(nested) ||
+        nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
     if (auto effects = dyn_cast<MemoryEffectOpInterface>(nested))
       if (effects.onlyHasEffect<MemoryEffects::Read>())

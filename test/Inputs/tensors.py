@@ -1,0 +1,87 @@
+# ===- tensors.py - Makes tensor files for tests, by the standard library ----===#
+#
+# Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===------------------------------------------------------------------------===#
+#
+#   tensors.py FILE.npy TYPE SHAPE EXPRESSION
+#   tensors.py FILE.safetensors NAME TYPE SHAPE EXPRESSION [NAME TYPE ...]
+#   tensors.py --print FILE.npy
+#
+# EXPRESSION is Python in the indices a, b, c, d (of the first four dimensions)
+# and n (the position in row-major order), with `inf` and `nan`. --print reads a
+# file back without any code of the project: dtype, shape, values.
+#
+# ===------------------------------------------------------------------------===#
+
+import itertools
+import json
+import math
+import struct
+import sys
+
+# Our name: (struct format, npy descr, safetensors dtype).
+TYPES = {
+    "f64": ("d", "<f8", "F64"),
+    "f32": ("f", "<f4", "F32"),
+    "f16": ("e", "<f2", "F16"),
+    "i64": ("q", "<i8", "I64"),
+    "i32": ("i", "<i4", "I32"),
+    "i1": ("?", "|b1", "BOOL"),
+}
+
+
+def evaluate(type_name, shape, expression):
+    """The extents and the bytes of a tensor."""
+    extents = [int(size) for size in shape.split("x")]
+    code = compile(expression, "EXPRESSION", "eval")
+    values = []
+    for n, indices in enumerate(itertools.product(*map(range, extents))):
+        scope = dict(zip("abcd", indices), n=n, inf=math.inf, nan=math.nan)
+        values.append(eval(code, {}, scope))
+    return extents, struct.pack("<%d%s" % (len(values), TYPES[type_name][0]), *values)
+
+
+def write_npy(path, type_name, shape, expression):
+    extents, data = evaluate(type_name, shape, expression)
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (
+        TYPES[type_name][1], tuple(extents))
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)))
+        file.write(header.encode() + data)
+
+
+def write_safetensors(path, arguments):
+    header, data = {}, b""
+    for name, type_name, shape, expression in zip(*[iter(arguments)] * 4):
+        extents, payload = evaluate(type_name, shape, expression)
+        header[name] = {"dtype": TYPES[type_name][2], "shape": extents,
+                        "data_offsets": [len(data), len(data) + len(payload)]}
+        data += payload
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def print_npy(path):
+    with open(path, "rb") as file:
+        bytes_ = file.read()
+    assert bytes_[:8] == b"\x93NUMPY\x01\x00", "not an npy file of version 1.0"
+    length, = struct.unpack("<H", bytes_[8:10])
+    header = eval(bytes_[10:10 + length].decode())
+    code = next(c for c, descr, _ in TYPES.values() if descr == header["descr"])
+    data = bytes_[10 + length:]
+    count = math.prod(header["shape"])
+    values = struct.unpack("<%d%s" % (count, code), data)
+    print(header["descr"], header["shape"], *("%g" % value for value in values))
+
+
+if sys.argv[1] == "--print":
+    print_npy(sys.argv[2])
+elif sys.argv[1].endswith(".npy"):
+    write_npy(*sys.argv[1:])
+else:
+    write_safetensors(sys.argv[1], sys.argv[2:])

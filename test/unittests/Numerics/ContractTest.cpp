@@ -1,0 +1,268 @@
+//===- ContractTest.cpp - Guarantees of the semantics on the fused path
+//-----===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Hidden means absent, empty rows, huge and tiny scores, same bits: on every
+// target that the host can execute.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NumericsTest.h"
+
+#include <cfloat>
+#include <cmath>
+
+using namespace attn;
+using attn::reference::Tensor64;
+using namespace attn::test;
+
+namespace {
+
+using Shape = llvm::SmallVector<int64_t>;
+
+/// One head; `clause` is the softmax's, `extra` an argument after v.
+std::string graph(int64_t headDim, const std::string &clause,
+                  const std::string &extra = "",
+                  const std::string &scoreOp = "") {
+  std::string d = std::to_string(headDim);
+  std::string t = "tensor<?x1x?x" + d + "xf32>", s = "tensor<?x1x?x?xf32>";
+  return "func.func @f(%q: " + t + ", %k: " + t + ", %v: " + t + extra +
+         ") -> " + t + " {\n%s = attn.qk %q, %k : " + t + ", " + t + " -> " +
+         s + "\n" +
+         (scoreOp.empty() ? "%t = attn.scale %s by 1.0 : " + s : scoreOp) +
+         "\n%p = attn.masked_softmax %t " + clause + " : " + s +
+         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + t + " -> " + t +
+         "\nreturn %o : " + t + "\n}\n";
+}
+
+/// Runs `f` with one thread unless said otherwise.
+HostTensor run(CompiledModule &module, std::vector<CallArgument> inputs,
+               const Shape &shape, unsigned threads = 1) {
+  Operand o(ElementType::f32, shape, true, [](int64_t) { return NAN; });
+  RunConfig config;
+  config.threads = threads;
+  llvm::Error error = module.run("f", inputs, o.view, config);
+  EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  o.fetch();
+  return std::move(o.host);
+}
+
+class Contract : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override { SKIP_UNLESS_EXECUTABLE(GetParam()); }
+
+  std::unique_ptr<CompiledModule> compileGraph(const std::string &text) {
+    std::unique_ptr<CompiledModule> module = compile(text, GetParam());
+    EXPECT_TRUE(module);
+    return module;
+  }
+};
+
+TEST_P(Contract, WeightsOfThreeScores) {
+  // softmax(2.0, 1.0, 0.5) with the identity as values.
+  auto module = compileGraph(graph(3, ""));
+  ASSERT_TRUE(module);
+  double scores[] = {2.0, 1.0, 0.5};
+  Operand q(ElementType::f32, {1, 1, 1, 3}, true,
+            [](int64_t n) { return n == 0; });
+  Operand k(ElementType::f32, {1, 1, 3, 3}, true,
+            [&](int64_t n) { return n % 3 == 0 ? scores[n / 3] : 0.0; });
+  Operand v(ElementType::f32, {1, 1, 3, 3}, true,
+            [](int64_t n) { return n % 4 == 0; });
+  HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 1, 1, 3});
+  EXPECT_NEAR(o.get(0), 0.6285, 1e-4);
+  EXPECT_NEAR(o.get(1), 0.2312, 1e-4);
+  EXPECT_NEAR(o.get(2), 0.1402, 1e-4);
+}
+
+/// Keys and values past `length` are NaN or infinite; the result must be as if
+/// they were not there, and rows that see nothing 0.
+TEST_P(Contract, HiddenMeansAbsent) {
+  for (const char *clause :
+       {"lengths(%n : tensor<?xi32>)", "causal(offset %n : tensor<?xi32>)",
+        "visible {\n^bb0(%b: index, %h: index, %i: index, %j: index):\n"
+        "%x = tensor.extract %n[%b] : tensor<?xi32>\n"
+        "%y = arith.index_cast %x : i32 to index\n"
+        "%z = arith.subi %y, %j : index\n%c1 = arith.constant 1 : index\n"
+        "%c = arith.cmpi uge, %y, %c1 : index\n"
+        "%a = arith.cmpi sge, %z, %c1 : index\n"
+        "%r = arith.andi %a, %c : i1\nattn.yield %r : i1\n}"}) {
+    SCOPED_TRACE(clause);
+    bool causal = llvm::StringRef(clause).starts_with("causal");
+    auto module = compileGraph(graph(20, clause, ", %n: tensor<?xi32>"));
+    ASSERT_TRUE(module);
+    constexpr int64_t rows = 70, keys = 150, dim = 20;
+    for (double poison : {(double)NAN, (double)INFINITY, (double)-INFINITY})
+      for (int64_t length : {0, 1, 37, 64, 149}) {
+        SCOPED_TRACE("length " + std::to_string(length));
+        // The last row of a causal mask sees `length` keys.
+        int64_t value = causal ? length - rows : length;
+        reference::AttentionOptions options;
+        options.scale = 1.0;
+        options.mask =
+            causal ? reference::causal(value) : reference::lengths({length});
+        auto clean = [](int64_t seed) {
+          return [seed](int64_t n) { return patternAt(seed, n) / 4; };
+        };
+        auto poisoned = [&](int64_t seed) {
+          return [=](int64_t n) {
+            return n / dim >= length ? poison : patternAt(seed, n) / 4;
+          };
+        };
+        Shape kv{1, 1, keys, dim};
+        Operand q(ElementType::f32, {1, 1, rows, dim}, true, clean(0));
+        Operand k(ElementType::f32, kv, true, poisoned(1));
+        Operand v(ElementType::f32, kv, true, poisoned(2));
+        Operand cleanK(ElementType::f32, kv, true, clean(1));
+        Operand cleanV(ElementType::f32, kv, true, clean(2));
+        Operand n(ElementType::i32, {1}, true, [&](int64_t) { return value; });
+        auto expected = llvm::cantFail(reference::attention(
+            Tensor64::from(q.host), Tensor64::from(cleanK.host),
+            Tensor64::from(cleanV.host), options));
+        HostTensor o =
+            run(*module, {q.view, k.view, v.view, n.view}, {1, 1, rows, dim});
+        Comparison comparison = compare(o, expected.o.data);
+        EXPECT_TRUE(comparison.within(4e-6)) << comparison.describe(4e-6);
+      }
+  }
+}
+
+/// A NaN in row r of the queries reaches that row, a NaN in a key every row
+/// that sees it, and no other.
+TEST_P(Contract, VisibleNaNReachesItsRowsOnly) {
+  auto module = compileGraph(graph(16, "causal(top_left)"));
+  ASSERT_TRUE(module);
+  constexpr int64_t rows = 100, dim = 16;
+  for (int64_t bad : {0, 5, 63, 64, 99})
+    for (int operand : {0, 1, 2}) {
+      SCOPED_TRACE("row " + std::to_string(bad) + " of operand " +
+                   std::to_string(operand));
+      auto maker = [&](int which) {
+        return [=](int64_t n) {
+          return which == operand && n == bad * dim + 3
+                     ? NAN
+                     : patternAt(which, n) / 4;
+        };
+      };
+      Shape shape{1, 1, rows, dim};
+      Operand q(ElementType::f32, shape, true, maker(0));
+      Operand k(ElementType::f32, shape, true, maker(1));
+      Operand v(ElementType::f32, shape, true, maker(2));
+      HostTensor o = run(*module, {q.view, k.view, v.view}, shape);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t d = 0; d < dim; ++d) {
+          bool reached = operand == 0   ? i == bad
+                         : operand == 1 ? i >= bad
+                                        : i >= bad && d == 3;
+          EXPECT_EQ(std::isnan(o.get(i * dim + d)), reached)
+              << "row " << i << ", feature " << d;
+        }
+    }
+}
+
+/// Scores far beyond the range of half floats, rising and falling from block to
+/// block, in both directions: the running maximum must carry.
+TEST_P(Contract, HugeScores) {
+  auto module = compileGraph(graph(1, ""));
+  ASSERT_TRUE(module);
+  constexpr int64_t keys = 300;
+  for (double slope : {1000.0, -1000.0, 50.0, -50.0, 0.0}) {
+    Operand q(ElementType::f32, {1, 1, 2, 1}, true,
+              [](int64_t n) { return n == 0 ? 1.0 : -1.0; });
+    Operand k(ElementType::f32, {1, 1, keys, 1}, true,
+              [&](int64_t n) { return slope * n; });
+    Operand v(ElementType::f32, {1, 1, keys, 1}, true,
+              [](int64_t n) { return n; });
+    reference::AttentionOptions options;
+    options.scale = 1.0;
+    auto expected = llvm::cantFail(
+        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                             Tensor64::from(v.host), options));
+    HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 1, 2, 1});
+    Comparison comparison = compare(o, expected.o.data);
+    double bound = attentionBound(ElementType::f32, keys);
+    EXPECT_TRUE(comparison.within(bound))
+        << "slope " << slope << ": " << comparison.describe(bound);
+  }
+}
+
+/// A finite bias, even the lowest, is only a bias: a row of them is uniform. A
+/// row of -inf is empty.
+TEST_P(Contract, LowestBiasIsUniformAndInfinityHides) {
+  std::string s = "tensor<?x1x?x?xf32>";
+  auto module =
+      compileGraph(graph(4, "", ", %n: tensor<?x?xf32>",
+                         "%t = attn.bias %s, %n : " + s + ", tensor<?x?xf32>"));
+  ASSERT_TRUE(module);
+  constexpr int64_t rows = 3, keys = 90;
+  Operand q(ElementType::f32, {1, 1, rows, 4}, true,
+            [](int64_t n) { return patternAt(0, n); });
+  Operand k(ElementType::f32, {1, 1, keys, 4}, true,
+            [](int64_t n) { return patternAt(1, n); });
+  Operand v(ElementType::f32, {1, 1, keys, 4}, true,
+            [](int64_t n) { return n / 4; });
+  Operand bias(ElementType::f32, {rows, keys}, true, [](int64_t n) {
+    int64_t i = n / keys, j = n % keys;
+    if (i == 0)
+      return -(double)FLT_MAX;
+    if (i == 1)
+      return -(double)INFINITY;
+    // A row that is hidden first and low later.
+    return j < 70 ? -(double)INFINITY : -(double)FLT_MAX;
+  });
+  HostTensor o =
+      run(*module, {q.view, k.view, v.view, bias.view}, {1, 1, rows, 4});
+  EXPECT_NEAR(o.get(0), (keys - 1) / 2.0, 1e-3);
+  EXPECT_EQ(o.get(4), 0.0);
+  EXPECT_NEAR(o.get(8), (70 + keys - 1) / 2.0, 1e-3);
+}
+
+TEST_P(Contract, SameBitsForThreadsAndBatch) {
+  auto module =
+      compileGraph(graph(40, "causal(bottom_right) lengths(%n : tensor<?xi32>)",
+                         ", %n: tensor<?xi32>"));
+  ASSERT_TRUE(module);
+  constexpr int64_t batch = 3, rows = 130, keys = 200, dim = 40;
+  auto make = [](int64_t seed) {
+    return [seed](int64_t n) { return patternAt(seed, n) / 2; };
+  };
+  Operand q(ElementType::f32, {batch, 1, rows, dim}, true, make(0));
+  Operand k(ElementType::f32, {batch, 1, keys, dim}, true, make(1));
+  Operand v(ElementType::f32, {batch, 1, keys, dim}, true, make(2));
+  Operand n(ElementType::i32, {batch}, true,
+            [](int64_t b) { return 200 - 31 * b; });
+  Shape shape{batch, 1, rows, dim};
+  HostTensor one = run(*module, {q.view, k.view, v.view, n.view}, shape, 1);
+  for (unsigned threads : {2u, 3u, 4u}) {
+    HostTensor many =
+        run(*module, {q.view, k.view, v.view, n.view}, shape, threads);
+    EXPECT_EQ(memcmp(one.data(), many.data(), one.sizeInBytes()), 0)
+        << threads << " threads";
+  }
+  // One element of the batch alone.
+  for (int64_t b = 0; b < batch; ++b) {
+    auto slice = [&](Operand &operand) {
+      TensorView view = operand.view;
+      view.data = static_cast<char *>(view.data) +
+                  b * view.strides[0] * elementSize(view.type);
+      view.shape[0] = 1;
+      return view;
+    };
+    HostTensor alone = run(*module, {slice(q), slice(k), slice(v), slice(n)},
+                           {1, 1, rows, dim});
+    EXPECT_EQ(memcmp(one.dataAs<float>() + b * rows * dim, alone.data(),
+                     alone.sizeInBytes()),
+              0)
+        << "element " << b;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Contract, testing::ValuesIn(kTargets),
+                         targetTestName);
+
+} // namespace

@@ -1,0 +1,63 @@
+//===- Command.h - What the commands that run code share --------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Exit codes, the options that mean the same in every command, and how errors
+// are printed: bad usage or input in one line, compile errors as MLIR's
+// diagnostics.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_COMMON_COMMAND_H
+#define ATTN_TOOLS_COMMON_COMMAND_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace attn {
+
+enum ExitCode {
+  Done = 0,
+  BadInput = 1,
+  CompileError = 2,
+  CheckFailed = 3,
+  NoDevice = 77
+};
+
+/// The error of a device that this machine does not have.
+class DeviceError : public llvm::ErrorInfo<DeviceError> {
+public:
+  static char ID;
+  explicit DeviceError(std::string text) : text(std::move(text)) {}
+  void log(llvm::raw_ostream &stream) const override;
+  std::error_code convertToErrorCode() const override;
+
+private:
+  std::string text;
+};
+
+/// Prints `error` to stderr and gives its exit code.
+int reportError(llvm::Error error);
+
+/// Options that the libraries registered are no part of a command line: takes
+/// them away. Comes before the command's own options are made, because LLVM has
+/// a `threads` too, and two options of one name abort the process.
+void removeLibraryOptions();
+
+/// The value of --device: success for `cpu`, a DeviceError for a device that
+/// this build cannot run on.
+llvm::Error checkDevice(llvm::StringRef device);
+
+/// The value of --schedule: text, or the text in the file of that name; checked
+/// to be a schedule for attention. Empty stays empty.
+llvm::Expected<std::string> readSchedule(llvm::StringRef textOrFile);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_COMMON_COMMAND_H
