@@ -9,7 +9,7 @@
 # Substitutions: the project's tools and those of LLVM by name, %python,
 # %tensors and %exits (Inputs/*.py), %{v3} and %{v4} (compile targets),
 # %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
-# reference), and the usual %s, %t.
+# reference), %tools (the folder of the tools), and the usual %s, %t.
 # Features for REQUIRES: avx2 and avx512 (of this host), asan.
 #
 # ===------------------------------------------------------------------------===#
@@ -44,6 +44,7 @@ for tool in ["attn-opt", "attn-run", "attn-bench", "attn-translate",
 
 config.substitutions.append(("%python", '"%s"' % config.python_executable))
 config.substitutions.append(("%docs", config.attn_docs_dir))
+config.substitutions.append(("%tools", config.attn_tools_dir))
 config.substitutions.append(("%runner_libs", ",".join(
     os.path.join(config.llvm_lib_dir, name + config.llvm_shlib_ext)
     for name in ["libmlir_runner_utils", "libmlir_c_runner_utils"])))

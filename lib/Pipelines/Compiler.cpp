@@ -16,10 +16,12 @@
 #include "attn/InitAll.h"
 #include "attn/Pipelines/Remarks.h"
 #include "attn/Support/Error.h"
+#include "attn/Support/HostTensor.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -64,6 +66,33 @@ llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
         entries.size(), list);
   return makeError("unknown function {0}, the module has: {1}", quoteName(name),
                    list);
+}
+
+/// Says which argument or result of `entry` callers cannot pass: they hold
+/// tensors of the element types of HostTensor, and scalars as arguments.
+LogicalResult verifySignature(func::FuncOp entry) {
+  auto check = [&](StringRef what, unsigned index, Type type, bool isResult) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    std::string element;
+    llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
+    bool isScalar = !isResult && !isa<ShapedType>(type);
+    if ((tensor || isScalar) &&
+        (parseElementType(element) || (isScalar && type.isIndex())))
+      return success();
+    auto names = llvm::map_range(allElementTypes(), elementTypeName);
+    return LogicalResult(entry.emitError()
+                         << what << " " << index << " of the entry '"
+                         << entry.getName() << "' must be a ranked tensor"
+                         << (isResult ? "" : " or a scalar") << " of "
+                         << llvm::join(names, ", ") << ", got " << type);
+  };
+  for (auto [index, type] : llvm::enumerate(entry.getArgumentTypes()))
+    if (failed(check("argument", index, type, /*isResult=*/false)))
+      return failure();
+  for (auto [index, type] : llvm::enumerate(entry.getResultTypes()))
+    if (failed(check("result", index, type, /*isResult=*/true)))
+      return failure();
+  return success();
 }
 
 /// One run of the compiler on one model.
@@ -127,6 +156,8 @@ llvm::Error Session::parse(bool keepAll) {
   llvm::Expected<func::FuncOp> entry = findEntry(*module, request.function);
   if (!entry)
     return entry.takeError();
+  if (failed(verifySignature(*entry)))
+    return fail();
   for (func::FuncOp func : module->getOps<func::FuncOp>())
     if (func != *entry)
       func.setPrivate();
@@ -254,7 +285,9 @@ attn::compileToMemory(const CompileRequest &request) {
   if (!object)
     return object.takeError();
   if (llvm::Error error = link(*object))
-    return error;
+    return llvm::make_error<CompileFailure>(
+        request.inputName + ": error: " + llvm::toString(std::move(error)) +
+        "\n");
   if (request.cache)
     if (llvm::Error error = request.cache->store(key, *object))
       return error;

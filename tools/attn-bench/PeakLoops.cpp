@@ -166,7 +166,8 @@ ATTN_TARGET("amx-tile,amx-bf16") static float bf16AMX(int64_t iterations) {
   ADD(0)
   ADD(1)
   ADD(2)
-  ADD(3) ADD(4) ADD(5)
+  ADD(3)
+  ADD(4) ADD(5)
 #undef ADD
       _tile_release();
   return total;

@@ -23,7 +23,7 @@ namespace attn {
 
 struct Options {
   llvm::cl::OptionCategory category{"Attn options"};
-  llvm::cl::opt<std::string> inputFile{llvm::cl::Positional, llvm::cl::Required,
+  llvm::cl::opt<std::string> inputFile{llvm::cl::Positional,
                                        llvm::cl::desc("FILE.mlir|FILE.mlirbc"),
                                        llvm::cl::cat(category)};
   llvm::cl::opt<std::string> functionName{

@@ -24,7 +24,6 @@
 #include "attn/Support/Npy.h"
 
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -126,10 +125,18 @@ Error runRepeatedly(const Options &options, const PreparedCall &call,
 /// Everything but the choice of the exit code. False when the check failed.
 Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
+  if (options.inputFile.empty())
+    return makeError("no input file: attn-run FILE.mlir [options], see --help");
   if (Error error = checkDevice(options.device))
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
+  if (Error error = checkThreads(options.threads))
+    return error;
+  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
+  paths.push_back(options.benchJSON);
+  if (Error error = checkWritable(paths))
+    return error;
 
   CompileRequest request;
   request.inputName = options.inputFile;
@@ -235,8 +242,9 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   removeLibraryOptions();
   Options options;
-  cl::ParseCommandLineOptions(argc, argv,
-                              "compiles and runs an attention graph\n");
+  if (Error error =
+          parseCommandLine(argc, argv, "compiles and runs an attention graph"))
+    return reportError(std::move(error));
   auto passed = run(options);
   if (!passed)
     return reportError(passed.takeError());

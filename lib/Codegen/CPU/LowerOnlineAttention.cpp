@@ -96,16 +96,33 @@ public:
       return op.emitOpError("query and acc tiles must have unit row stride");
     keyCount = memref::DimOp::create(b, op.getKey(), 0);
     zero = e.index(0);
-    emitLoop(b, zero, e.index(queryRows), width, {},
-             [&](Value group, ValueRange) -> SmallVector<Value> {
-               emitGroup(group);
-               return {};
-             });
+    // Rows in whole register tiles, then what is left by single vectors, unless
+    // that is most of a register tile anyway.
+    Value rows = op.getRows() ? op.getRows() : e.index(queryRows);
+    Value slack = e.index(width / 4);
+    Value wide = arith::MulIOp::create(
+        b, arith::DivUIOp::create(b, add(rows, slack), e.index(width)),
+        e.index(width));
+    emitGroups(zero, wide);
+    if (vectors > 1) {
+      keyRows = std::min<int64_t>(2 * keyRows, 8);
+      vectors = 1;
+      width = lanes;
+      emitGroups(wide, rows);
+    }
     return success();
   }
 
 private:
   using Vectors = SmallVector<Value>;
+
+  void emitGroups(Value from, Value to) {
+    emitLoop(b, from, to, width, {},
+             [&](Value group, ValueRange) -> SmallVector<Value> {
+               emitGroup(group);
+               return {};
+             });
+  }
 
   //===--------------------------------------------------------------------===//
   // Scores
@@ -444,7 +461,9 @@ private:
   OnlineAttentionOp op;
   VectorEmitter e;
   Value weights;
-  int64_t lanes, keyRows, vectors, width, queryRows, headDim, valueDim;
+  int64_t lanes, queryRows, headDim, valueDim;
+  /// The register tile that is being emitted: keys times vectors of rows.
+  int64_t keyRows, vectors, width;
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
   Value keyCount, zero, group;

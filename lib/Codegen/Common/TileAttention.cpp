@@ -160,7 +160,7 @@ public:
 
 private:
   void emitTask(Value batch, Value head, Value firstRow) {
-    Value rows = x.min(x.constant(tileRows), x.sub(queryCount, firstRow));
+    rows = x.min(x.constant(tileRows), x.sub(queryCount, firstRow));
     Value zero = x.constant(0);
     SmallVector<Value> own{batch, head};
     keyAt = {batch, x.div(head, keyGroup)};
@@ -196,7 +196,7 @@ private:
                   /*masked=*/false);
       });
     } else {
-      emitMaskedBlocks(queryTile, at, rows);
+      emitMaskedBlocks(queryTile, at);
     }
 
     SmallVector<Value> outputs{
@@ -217,7 +217,7 @@ private:
 
   /// One loop over the blocks of three ranges: [lower, fullLower) needs the
   /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
-  void emitMaskedBlocks(Value queryTile, ValueRange at, Value rows) {
+  void emitMaskedBlocks(Value queryTile, ValueRange at) {
     TileBounds bounds = emitTileBounds(b, op.getMask(), at[0], at[1], at[2],
                                        x.add(at[2], rows), at[3], keyCount);
     // Whole blocks in the two ranges that another one follows.
@@ -270,7 +270,7 @@ private:
     Value values = viewRows(b, op.getValue(), valueAt, key, count);
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-        at[2], x.add(at[3], key), log2, schedule);
+        at[2], x.add(at[3], key), rows, log2, schedule);
     IRMapping mapping;
     if (!op.getScore().empty())
       op.getScore().cloneInto(&block.getScore(), mapping);
@@ -284,7 +284,7 @@ private:
   ScheduleAttr schedule;
   int64_t tileRows, blockKeys;
   bool log2;
-  Value queryCount, keyCount, acc, max, sum;
+  Value queryCount, keyCount, rows, acc, max, sum;
   /// Query heads of one key head and of one value head.
   Value keyGroup, valueGroup;
   /// Batch element and head of the task in keys and in values.

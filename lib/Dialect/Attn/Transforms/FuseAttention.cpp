@@ -19,6 +19,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace attn {
@@ -52,24 +53,18 @@ bool isKernelType(Type type) {
   return isa<Float32Type, Float16Type, BFloat16Type>(type);
 }
 
-/// The first op of a program that cannot be evaluated on many pairs at once, or
-/// null: it must be elementwise on scalars, or read an element or an extent.
+/// The first op of a program that does not compute with scalars alone, or null.
 Operation *findUnfusible(Region &program) {
-  if (program.empty())
-    return nullptr;
-  for (Operation &op : program.front().without_terminator()) {
-    bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) {
-      return type.isIntOrIndexOrFloat();
-    });
-    auto dim = dyn_cast<tensor::DimOp>(op);
-    if (scalar && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
-        (op.hasTrait<OpTrait::ConstantLike>() || isa<tensor::ExtractOp>(op) ||
-         (dim && dim.getConstantIndex()) ||
-         OpTrait::hasElementwiseMappableTraits(&op)))
-      continue;
-    return &op;
-  }
-  return nullptr;
+  Operation *culprit = nullptr;
+  program.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (!type.isIntOrIndexOrFloat()) {
+        culprit = op;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return culprit;
 }
 
 /// Says what became one kernel, in the order of evaluation.
@@ -131,7 +126,7 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
       if (Operation *culprit = findUnfusible(map.getScore()))
         return missed("the score program uses '" +
                       culprit->getName().getStringRef() +
-                      "', which is not elementwise");
+                      "', which is no scalar op");
     chain.scoreOps.push_back(producer);
     scores = producer->getOperand(0);
   }
@@ -144,7 +139,7 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
   if (Operation *culprit = findUnfusible(chain.softmax.getVisible()))
     return missed("the mask program uses '" +
                   culprit->getName().getStringRef() +
-                  "', which is not elementwise");
+                  "', which is no scalar op");
   for (Type type :
        {chain.qk.getQuery().getType(), chain.qk.getKey().getType(),
         op.getValue().getType(), chain.softmax.getScores().getType()}) {

@@ -449,7 +449,8 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     Scores are `dot(q, k)` as they come: the scale is already in `query`. With
     `log2` they are exponents of two and there is no score region; without it
     they are natural, and so is `max`. `at(b, h, i, j)` is the position of the
-    tile's first pair, so the regions see `(b, h, i + row, j + column)`.
+    tile's first pair, so the regions see `(b, h, i + row, j + column)`. Rows
+    from `rows` on, when it is given, are padding: their state is undefined.
 
     - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1.
     - C2: `query` and `key` have equal, static second extents.
@@ -460,14 +461,14 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
-    Index:$b, Index:$h, Index:$i, Index:$j,
+    Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
     UnitAttr:$log2, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
-    `at` `(` $b `,` $h `,` $i `,` $j `)` (`log2` $log2^)?
+    `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)? (`log2` $log2^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
   }];
