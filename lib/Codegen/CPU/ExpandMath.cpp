@@ -48,6 +48,19 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
   TargetAttr target;
 };
 
+/// math.fma where there is no such instruction: a library call a lane.
+struct SplitFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &rewriter) const override {
+    Value product =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
+    return success();
+  }
+};
+
 class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -61,6 +74,11 @@ class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
     patterns.add<ExpandExp2>(&getContext(), target);
     populateMathPolynomialApproximationPatterns(patterns);
     walkAndApplyPatterns(module, std::move(patterns));
+    if (target.getIsa() == ISA::Portable) {
+      RewritePatternSet split(&getContext());
+      split.add<SplitFma>(&getContext());
+      walkAndApplyPatterns(module, std::move(split));
+    }
   }
 };
 

@@ -168,6 +168,24 @@ struct MergeHeadsModel : ViewModel<MergeHeadsModel, MergeHeadsOp> {
   static Value view(RewriterBase &rewriter, MergeHeadsOp op, Value memref) {
     Location loc = op.getLoc();
     auto source = cast<MemRefType>(memref.getType());
+    // Of heads that were split from a buffer, the merge is that buffer.
+    if (auto transpose = memref.getDefiningOp<memref::TransposeOp>())
+      if (auto expand =
+              transpose.getIn().getDefiningOp<memref::ExpandShapeOp>())
+        if (isView(source) &&
+            swapMiddle(source).getShape() ==
+                cast<MemRefType>(expand.getType()).getShape() &&
+            llvm::equal(expand.getReassociationIndices(), kHeads) &&
+            transpose.getPermutation() ==
+                AffineMap::getPermutationMap(ArrayRef<unsigned>{0, 2, 1, 3},
+                                             rewriter.getContext())) {
+          MemRefType type = viewType(op, source);
+          if (expand.getSrc().getType() == type)
+            return expand.getSrc();
+          if (memref::CastOp::areCastCompatible(expand.getSrc().getType(),
+                                                type))
+            return memref::CastOp::create(rewriter, loc, type, expand.getSrc());
+        }
     Value swapped = swapMiddle(rewriter, loc, memref);
     if (isView(source))
       return memref::CollapseShapeOp::create(rewriter, loc, swapped, kHeads);

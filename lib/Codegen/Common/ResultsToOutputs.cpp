@@ -13,10 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Codegen/Common/Passes.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
+using namespace attn;
 
 namespace attn {
 #define GEN_PASS_DEF_RESULTSTOOUTPUTSPASS
@@ -36,6 +39,30 @@ struct ResultsToOutputsPass
 private:
   LogicalResult convert(func::FuncOp func);
 };
+
+/// Fusion computes merged heads in a split view of an empty tensor. When the
+/// merged heads are the result, that tensor is the output itself: upstream's
+/// elimination of empty tensors does not see through the change of shape.
+void redirectHeads(Value result, Value output) {
+  auto merge = result.getDefiningOp<MergeHeadsOp>();
+  auto attention =
+      merge ? merge.getInput().getDefiningOp<AttentionOp>() : AttentionOp();
+  if (!attention || !result.hasOneUse() || !merge.getInput().hasOneUse())
+    return;
+  auto split = attention.getOutput().getDefiningOp<SplitHeadsOp>();
+  auto empty = split ? split.getInput().getDefiningOp<tensor::EmptyOp>()
+                     : tensor::EmptyOp();
+  if (!empty || !empty->hasOneUse() || !split->hasOneUse() ||
+      empty.getType() != merge.getType() ||
+      attention.getResults()[0] != merge.getInput())
+    return;
+  OpBuilder builder(empty);
+  Value whole = bufferization::ToTensorOp::create(
+      builder, empty.getLoc(), empty.getType(), output, /*restrict=*/true,
+      /*writable=*/true);
+  empty.replaceAllUsesWith(whole);
+  empty->erase();
+}
 
 LogicalResult ResultsToOutputsPass::convert(func::FuncOp func) {
   FunctionType type = func.getFunctionType();
@@ -80,6 +107,7 @@ LogicalResult ResultsToOutputsPass::convert(func::FuncOp func) {
         kept.push_back(value);
         continue;
       }
+      redirectHeads(value, func.getArgument(outputOf[i]));
       bufferization::MaterializeInDestinationOp::create(
           builder, op.getLoc(), Type(), value, func.getArgument(outputOf[i]),
           /*restrict=*/true, /*writable=*/true);

@@ -32,8 +32,6 @@ using namespace attn;
 
 namespace {
 
-constexpr double kLog2E = 1.44269504088896341;
-
 /// Scalar index arithmetic with folding.
 struct IndexBuilder {
   ImplicitLocOpBuilder &b;
@@ -135,7 +133,6 @@ public:
       : b(b), x{b}, op(op), schedule(*op.getSchedule()) {
     tileRows = schedule.getTile()[0];
     blockKeys = schedule.getTile()[1];
-    log2 = op.getScore().empty();
   }
 
   void run() {
@@ -171,11 +168,13 @@ private:
     int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
 
     // Query rows are innermost, where vectors run: tiles are allocated
-    // transposed.
+    // transposed. Scores stay natural: log2(e) in the query would save one
+    // multiplication a score and round each score once more, which two large
+    // scores that are close do not survive; it would also overflow in the last
+    // third of the range of f32.
     Value queryTile = transpose(b, allocate(b, {headDim, tileRows}));
     double scale = op.getScale().convertToDouble();
-    PackOp::create(b, TypeRange(), query, queryTile,
-                   b.getF64FloatAttr(log2 ? scale * kLog2E : scale));
+    PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(scale));
     acc = allocate(b, {valueDim, tileRows});
     max = allocate(b, {tileRows});
     sum = allocate(b, {tileRows});
@@ -205,7 +204,7 @@ private:
       outputs.push_back(viewRows(b, lse, own, firstRow, rows));
     MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                             addLeadingOne(b, max), addLeadingOne(b, sum),
-                            outputs, log2);
+                            outputs, /*log2=*/false);
   }
 
   void emitLoop(Value lower, Value upper, function_ref<void(Value)> body) {
@@ -270,7 +269,7 @@ private:
     Value values = viewRows(b, op.getValue(), valueAt, key, count);
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-        at[2], x.add(at[3], key), rows, log2, schedule);
+        at[2], x.add(at[3], key), rows, /*log2=*/false, schedule);
     IRMapping mapping;
     if (!op.getScore().empty())
       op.getScore().cloneInto(&block.getScore(), mapping);
@@ -283,7 +282,6 @@ private:
   AttentionOp op;
   ScheduleAttr schedule;
   int64_t tileRows, blockKeys;
-  bool log2;
   Value queryCount, keyCount, rows, acc, max, sum;
   /// Query heads of one key head and of one value head.
   Value keyGroup, valueGroup;

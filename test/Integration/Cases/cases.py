@@ -539,7 +539,7 @@ def S05_empty_extents(r):
                          lambda o: expect(o, 0.0, 0))
     q = full([2, 4, 8, 16], 1.0)
     none = Array([2, 0, 8, 16], [])
-    r.rejects(attention(q, none, none), [q, none, none], "key head count")
+    r.rejects(attention(q, none, none), [q, none, none], "head count of key, 0")
     q, k, v = Array([1, 1, 2, 0], []), Array([1, 1, 3, 0], []), full([1, 1, 3, 4], 1.0)
     r.rejects(attention(q, k, v, scale=1), [q, k, v], "head dim")
 

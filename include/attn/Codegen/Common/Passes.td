@@ -16,6 +16,7 @@ def SetTargetPass : Pass<"attn-set-target", "mlir::ModuleOp"> {
   let description = [{
     A module that has one keeps it.
   }];
+  let dependentDialects = ["attn::AttnDialect"];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"native\"", "LLVM name of the CPU, or native">,
     ListOption<"disabledFeatures", "disable-feature", "std::string",
@@ -31,6 +32,7 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
     `attn.attention` and on each matrix product. An op that has one is left
     alone. A remark of the category `attn` says what was chosen.
   }];
+  let dependentDialects = ["attn::AttnDialect"];
   let options = [
     Option<"attention", "attention", "std::string", /*default=*/"",
            "A `#attn.schedule<...>` for each attn.attention that has none, "

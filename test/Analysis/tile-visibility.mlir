@@ -1,0 +1,121 @@
+// The bounds of the loop over blocks come from the mask program: one block of 64
+// keys a step, static lengths, so that they fold to numbers.
+
+// RUN: attn-opt %s --attn-tile --canonicalize --cse --split-input-file | FileCheck %s
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// A constant: no key, no block.
+// CHECK-LABEL: func.func @nothing
+// CHECK-NOT: attn.online_attention
+// CHECK: attn.merge_partials
+func.func @nothing(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.constant false
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// A condition on the key alone: 128 keys in two whole blocks, none with a mask.
+// CHECK-LABEL: func.func @prefix_of_keys
+// CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
+func.func @prefix_of_keys(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %n = arith.constant 128 : index
+    %x = arith.cmpi slt, %j, %n : index
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// Its negation, written as xor with true: the other eight blocks.
+// CHECK-LABEL: func.func @suffix_of_keys
+// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
+// CHECK: arith.select %{{.*}}, %c128, %c640
+func.func @suffix_of_keys(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %n = arith.constant 128 : index
+    %true = arith.constant true
+    %x = arith.cmpi slt, %j, %n : index
+    %y = arith.xori %x, %true : i1
+    attn.yield %y : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// An op that the analysis does not know: all ten blocks, each with the mask.
+// CHECK-LABEL: func.func @unknown
+// CHECK: scf.for %{{.*}} = %c0 to %c10 step %c1
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @unknown(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %two = arith.constant 2 : index
+    %zero = arith.constant 0 : index
+    %r = arith.remui %j, %two : index
+    %x = arith.cmpi eq, %r, %zero : index
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// An unknown condition and a known one: the known one still bounds the loop.
+// CHECK-LABEL: func.func @unknown_and_known
+// CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @unknown_and_known(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %two = arith.constant 2 : index
+    %zero = arith.constant 0 : index
+    %n = arith.constant 128 : index
+    %r = arith.remui %j, %two : index
+    %x = arith.cmpi eq, %r, %zero : index
+    %y = arith.cmpi slt, %j, %n : index
+    %z = arith.andi %x, %y : i1
+    attn.yield %z : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// A length read from memory is read once a tile, not once a key.
+// CHECK-LABEL: func.func @lengths
+// CHECK-SAME: %[[N:[^:]*]]: memref<1xi32>)
+// CHECK: memref.load %[[N]]
+// CHECK: scf.for
+// CHECK: attn.online_attention
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @lengths(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %n: memref<1xi32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %e = memref.load %n[%b] : memref<1xi32>
+    %x = arith.index_cast %e : i32 to index
+    %y = arith.cmpi slt, %j, %x : index
+    attn.yield %y : i1
+  }
+  return
+}

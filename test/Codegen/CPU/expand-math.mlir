@@ -1,0 +1,48 @@
+// Math functions on one register become instructions of the target.
+
+// RUN: attn-opt %s --attn-cpu-expand-math --split-input-file | FileCheck %s
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+// AVX-512: reduce, a polynomial of degree 5, scalef.
+// CHECK-LABEL: func.func @exp2_avx512
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"
+// CHECK-COUNT-5: vector.fma
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// CHECK-NOT: math.
+func.func @exp2_avx512(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.exp2 %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
+// AVX2: clamp, floor by a magic number, polynomial, shift, and 0 far below.
+// CHECK-LABEL: func.func @exp2_avx2
+// CHECK-NOT: llvm.call_intrinsic
+// CHECK-COUNT-5: vector.fma
+// CHECK: arith.shli
+// CHECK: arith.cmpf olt
+// CHECK: arith.select
+// CHECK-NOT: math.
+func.func @exp2_avx2(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.exp2 %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64", isa = portable, l1 = 32768, l2 = 1048576>} {
+// Without the instruction, fma is a product and a sum, also in polynomials.
+// CHECK-LABEL: func.func @portable
+// CHECK-NOT: fma
+// CHECK-NOT: math.{{exp2|tanh}}
+// CHECK: return
+func.func @portable(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.exp2 %x : vector<4xf32>
+  %z = math.tanh %y : vector<4xf32>
+  return %z : vector<4xf32>
+}
+}

@@ -1,0 +1,69 @@
+// What the CPU passes cannot take is an error at the op, never a crash.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --attn-cpu-lower-tiles
+
+// expected-error @below {{attn-cpu-lower-tiles needs the module attribute 'attn.target'}}
+module {
+  func.func @no_target() {
+    return
+  }
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @pack_on_tensors(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-error @below {{must be on buffers to be lowered}}
+  %y = attn.pack ins(%x : tensor<8x8xf32>) outs(%x : tensor<8x8xf32>) factor 1.0 -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @other_lanes(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %max: memref<16xf32>, %i: index) {
+  // expected-error @below {{has a schedule of 8 lanes, but vectors of avx512 have 16}}
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%q, %max, %max : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 8>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @no_schedule(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %max: memref<16xf32>, %i: index) {
+  // expected-error @below {{has no schedule to be lowered by}}
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%q, %max, %max : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @rows_not_contiguous(%q: memref<16x8xf32>, %k: memref<?x8xf32>, %max: memref<16xf32>, %i: index) {
+  // expected-error @below {{query and acc tiles must have unit row stride}}
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32>, memref<?x8xf32>, memref<?x8xf32>) outs(%q, %max, %max : memref<16x8xf32>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @control_flow(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %max: memref<16xf32>, %n: index, %c: i1) {
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%q, %max, %max : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{cannot be evaluated on vector lanes}}
+    %x = scf.if %c -> f32 {
+      scf.yield %s : f32
+    } else {
+      %y = arith.negf %s : f32
+      scf.yield %y : f32
+    }
+    attn.yield %x : f32
+  }
+  return
+}
+}

@@ -1,0 +1,57 @@
+// Tile ops become loops over vectors of the target, with the register tile of
+// the schedule unrolled.
+
+// RUN: attn-opt %s --attn-cpu-lower-tiles | FileCheck %s
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+
+// 2 keys times 1 vector of query rows: broadcasts of K meet vectors of Q, and
+// accumulators start at minus the maximum.
+// CHECK-LABEL: func.func @block
+// CHECK: scf.for
+// CHECK: %[[MAX:.*]] = vector.load
+// CHECK: arith.cmpf oeq, %[[MAX]]
+// CHECK: %[[START:.*]] = arith.negf %[[MAX]]
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[START]], %{{.*}} = %[[START]]) -> (vector<16xf32>, vector<16xf32>)
+// CHECK: vector.load
+// CHECK-COUNT-2: vector.fma
+// CHECK: math.exp2
+// CHECK-NOT: attn.
+func.func @block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %i: index) {
+  attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
+  return
+}
+
+// Hidden lanes are -inf by a select, after the score program; a block of values
+// that holds NaN or infinity is summed pair by pair.
+// CHECK-LABEL: func.func @masked_block
+// CHECK: %[[NEG:.*]] = arith.negf %{{.*}} : vector<16xf32>
+// CHECK: %[[VISIBLE:.*]] = arith.cmpi sle, %{{.*}}, %{{.*}} : vector<16xindex>
+// CHECK: arith.select %[[VISIBLE]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK: arith.cmpf uno
+func.func @masked_block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index) {
+  attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.negf %s : f32
+    attn.yield %x : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %j, %i : index
+    attn.yield %x : i1
+  }
+  return
+}
+
+// A value block whose columns are not contiguous is tested element by element.
+// CHECK-LABEL: func.func @strided_values
+// CHECK-NOT: attn.
+// CHECK: arith.cmpf uno, %{{.*}} : f32
+func.func @strided_values(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x32xf32, strided<[64, 2]>>, %acc: memref<16x32xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index) {
+  attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x32xf32, strided<[64, 2]>>) outs(%acc, %max, %sum : memref<16x32xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %j, %i : index
+    attn.yield %x : i1
+  }
+  return
+}
+}

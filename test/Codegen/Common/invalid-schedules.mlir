@@ -1,0 +1,74 @@
+// What the phases cannot take is an error at the op, never a crash.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --attn-tile
+
+// expected-error @below {{schedule needs two tile sizes and two register tile sizes, got 1 and 2}}
+#one_size = #attn.schedule<kernel = gemm, tile = [64], registers = [4, 4], lanes = 16>
+
+// -----
+
+// expected-error @below {{schedule size 0 is outside [1, 1048576]}}
+#no_keys = #attn.schedule<kernel = queries_in_lanes, tile = [64, 0], registers = [4, 4], lanes = 16>
+
+// -----
+
+// expected-error @below {{schedule has 12 lanes, expected a power of two up to 64}}
+#odd_lanes = #attn.schedule<kernel = queries_in_lanes, tile = [48, 8], registers = [4, 4], lanes = 12>
+
+// -----
+
+// expected-error @below {{schedule tile size 65 is not a multiple of registers times lanes, 64}}
+#ragged = #attn.schedule<kernel = queries_in_lanes, tile = [65, 64], registers = [4, 4], lanes = 16>
+
+// -----
+
+// expected-error @below {{schedule has a register tile of 4096 vectors, expected at most 256}}
+#huge = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [1024, 4], lanes = 16>
+
+// -----
+
+func.func @on_tensors(%q: tensor<1x1x?x8xf32>, %o: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  // expected-error @below {{must be on buffers to be tiled}}
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>) outs(%o : tensor<1x1x?x8xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>) -> tensor<1x1x?x8xf32>
+  return %r : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+func.func @no_schedule(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  // expected-error @below {{has no schedule to be tiled by}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>) scale 1.0
+  return
+}
+
+// -----
+
+func.func @other_kernel(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  // expected-error @below {{has the schedule of a matrix product}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>) scale 1.0 schedule(<kernel = gemm, tile = [1, 64], registers = [4, 4], lanes = 16>)
+  return
+}
+
+// -----
+
+func.func @double_precision(%q: memref<1x1x?x8xf64>, %o: memref<1x1x?x8xf64>) {
+  // expected-error @below {{has no kernel for the element type 'f64'}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf64>, memref<1x1x?x8xf64>, memref<1x1x?x8xf64>) outs(%o : memref<1x1x?x8xf64>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+  return
+}
+
+// -----
+
+func.func @product_on_tensors(%a: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  // expected-error @below {{must be on buffers to be tiled}}
+  %d = linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 4], lanes = 16>} ins(%a, %a : tensor<32x32xf32>, tensor<32x32xf32>) outs(%a : tensor<32x32xf32>) -> tensor<32x32xf32>
+  return %d : tensor<32x32xf32>
+}
+
+// -----
+
+func.func @product_other_kernel(%a: memref<32x32xf32>, %d: memref<32x32xf32>) {
+  // expected-error @below {{has the schedule of attention}}
+  linalg.matmul {attn.schedule = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>} ins(%a, %a : memref<32x32xf32>, memref<32x32xf32>) outs(%d : memref<32x32xf32>)
+  return
+}

@@ -1,0 +1,41 @@
+// Each target gets tiles of its registers and lanes; a schedule that is there
+// stays.
+
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,AVX512
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v3},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,AVX2
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,PORTABLE
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4 disable-feature=avx512f},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,AVX2-ISA
+
+// AVX512: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512
+// AVX2: attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2
+// PORTABLE: attn.target = #attn.target<cpu = "x86-64", isa = portable
+// AVX2-ISA: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx2
+
+// CHECK-LABEL: func.func @attention
+// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
+// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 4>)
+func.func @attention(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%init : tensor<?x8x?x64xf32>) scale 1.0 -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
+// CHECK-LABEL: func.func @matrix_product
+// AVX512: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 4], lanes = 16>}
+// AVX2: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [96, 64], registers = [6, 2], lanes = 8>}
+// PORTABLE: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [96, 64], registers = [6, 2], lanes = 4>}
+func.func @matrix_product(%a: tensor<?x32xf32>, %b: tensor<32x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %d = linalg.matmul ins(%a, %b : tensor<?x32xf32>, tensor<32x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %d : tensor<?x?xf32>
+}
+
+// A schedule written by hand is left alone.
+// CHECK-LABEL: func.func @by_hand
+// CHECK: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 7], registers = [3, 1], lanes = 16>)
+// CHECK: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [5, 32], registers = [2, 2], lanes = 16>}
+func.func @by_hand(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>, %a: tensor<32x32xf32>, %c: tensor<32x32xf32>) -> (tensor<?x8x?x64xf32>, tensor<32x32xf32>) {
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%init : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [128, 7], registers = [3, 1], lanes = 16>) -> tensor<?x8x?x64xf32>
+  %d = linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [5, 32], registers = [2, 2], lanes = 16>} ins(%a, %a : tensor<32x32xf32>, tensor<32x32xf32>) outs(%c : tensor<32x32xf32>) -> tensor<32x32xf32>
+  return %o, %d : tensor<?x8x?x64xf32>, tensor<32x32xf32>
+}

@@ -1,0 +1,429 @@
+//===- TileVisibilityTest.cpp - Bounds of random masks ----------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The bounds that the analysis emits are compared with the mask itself, pair by
+// pair: random programs over known and unknown ops, random tiles. A small
+// evaluator runs both the mask and the emitted code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/TileVisibility.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "attn/InitAll.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+using Values = llvm::DenseMap<Value, int64_t>;
+using Arrays = llvm::DenseMap<Value, std::vector<int64_t>>;
+
+/// Evaluates integer code; narrow integers wrap.
+class Evaluator {
+public:
+  explicit Evaluator(const Arrays &arrays) : arrays(arrays) {}
+
+  int64_t operator()(Value value, Values &known) {
+    if (auto it = known.find(value); it != known.end())
+      return it->second;
+    int64_t result = wrap(compute(value, known), value.getType());
+    known[value] = result;
+    return result;
+  }
+
+private:
+  static int64_t wrap(int64_t value, Type type) {
+    if (type.isIndex() || type.isInteger(64))
+      return value;
+    if (type.isInteger(1))
+      return value & 1;
+    return llvm::SignExtend64(value, type.getIntOrFloatBitWidth());
+  }
+
+  int64_t compute(Value value, Values &known) {
+    APInt literal;
+    if (matchPattern(value, m_ConstantInt(&literal)))
+      return literal.getBitWidth() == 1 ? literal.getZExtValue()
+                                        : literal.getSExtValue();
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      llvm::report_fatal_error("unbound value");
+    auto at = [&](unsigned n) { return (*this)(op->getOperand(n), known); };
+    // Sums beyond 64 bits wrap as the hardware's do.
+    auto u = [&](unsigned n) { return static_cast<uint64_t>(at(n)); };
+    return llvm::TypeSwitch<Operation *, int64_t>(op)
+        .Case([&](arith::AddIOp) { return u(0) + u(1); })
+        .Case([&](arith::SubIOp) { return u(0) - u(1); })
+        .Case([&](arith::MulIOp) { return u(0) * u(1); })
+        .Case([&](arith::RemSIOp) { return at(0) % at(1); })
+        .Case([&](arith::DivSIOp) { return at(0) / at(1); })
+        .Case([&](arith::MinSIOp) { return std::min(at(0), at(1)); })
+        .Case([&](arith::MaxSIOp) { return std::max(at(0), at(1)); })
+        .Case([&](arith::AndIOp) { return at(0) & at(1); })
+        .Case([&](arith::OrIOp) { return at(0) | at(1); })
+        .Case([&](arith::XOrIOp) { return at(0) ^ at(1); })
+        .Case([&](arith::SelectOp) { return at(0) ? at(1) : at(2); })
+        .Case<arith::IndexCastOp, arith::ExtSIOp>([&](auto) { return at(0); })
+        .Case([&](arith::CmpIOp compare) {
+          APInt x(64, at(0), true), y(64, at(1), true);
+          return int64_t(
+              arith::applyCmpPredicate(compare.getPredicate(), x, y));
+        })
+        .Case([&](memref::DimOp dim) {
+          return int64_t(arrays.lookup(dim.getSource()).size());
+        })
+        .Case([&](memref::LoadOp load) {
+          const auto &array = arrays.find(load.getMemRef())->second;
+          int64_t last = int64_t(array.size()) - 1;
+          return array[std::clamp<int64_t>(at(1), 0, last)];
+        })
+        .Default([&](Operation *other) -> int64_t {
+          llvm::report_fatal_error("no evaluation of " +
+                                   other->getName().getStringRef());
+        });
+  }
+
+  const Arrays &arrays;
+};
+
+/// Emits random programs as text.
+class Generator {
+public:
+  explicit Generator(unsigned seed) : random(seed) {}
+
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
+
+  /// The name of an index.
+  std::string integer(int depth) {
+    switch (pick(0, depth > 0 ? 11 : 4)) {
+    case 0:
+      return "%i";
+    case 1:
+      return "%j";
+    case 2:
+      return pick(0, 1) ? "%b" : "%h";
+    case 3:
+      return define("arith.constant " + std::to_string(pick(-20, 20)) +
+                    " : index");
+    case 4:
+      return pick(0, 1) ? "%n" : length();
+    case 5:
+    case 6:
+      return binary("addi", depth);
+    case 7:
+    case 8:
+      return binary("subi", depth);
+    case 9:
+      return binary(pick(0, 1) ? "minsi" : "maxsi", depth);
+    case 10: { // what the analysis does not know
+      std::string three = define("arith.constant 3 : index");
+      return define(std::string("arith.") + (pick(0, 1) ? "remsi " : "muli ") +
+                    integer(depth - 1) + ", " + three + " : index");
+    }
+    default: { // a narrow sum, which may wrap
+      std::string x = load(), y = load();
+      std::string sum = define("arith.addi " + x + ", " + y + " : i32");
+      return define("arith.index_cast " + sum + " : i32 to index");
+    }
+    }
+  }
+
+  /// The name of an i1.
+  std::string condition(int depth) {
+    switch (pick(0, depth > 0 ? 9 : 4)) {
+    case 0:
+      return define(pick(0, 1) ? "arith.constant true"
+                               : "arith.constant false");
+    case 5:
+    case 6:
+      return define("arith.andi " + condition(depth - 1) + ", " +
+                    condition(depth - 1) + " : i1");
+    case 7:
+      return define("arith.ori " + condition(depth - 1) + ", " +
+                    condition(depth - 1) + " : i1");
+    case 8: {
+      std::string other =
+          pick(0, 3) ? define("arith.constant true") : condition(depth - 1);
+      return define("arith.xori " + condition(depth - 1) + ", " + other +
+                    " : i1");
+    }
+    case 9:
+      return define("arith.select " + condition(depth - 1) + ", " +
+                    condition(depth - 1) + ", " + condition(depth - 1) +
+                    " : i1");
+    default: {
+      static const char *predicates[] = {"sle", "slt", "sge", "sgt", "eq",
+                                         "ne",  "ule", "ult", "uge", "ugt"};
+      // Mostly those that bound keys.
+      const char *predicate = predicates[pick(0, pick(0, 3) ? 4 : 9)];
+      return define(std::string("arith.cmpi ") + predicate + ", " + integer(2) +
+                    ", " + integer(2) + " : index");
+    }
+    }
+  }
+
+  std::string text;
+
+private:
+  std::string define(const std::string &op) {
+    std::string name = "%x" + std::to_string(count++);
+    text += name + " = " + op + "\n";
+    return name;
+  }
+  std::string binary(const std::string &op, int depth) {
+    std::string x = integer(depth - 1), y = integer(depth - 1);
+    return define("arith." + op + " " + x + ", " + y + " : index");
+  }
+  std::string load() {
+    return define("memref.load %lengths[" + integer(0) + "] : memref<?xi32>");
+  }
+  std::string length() {
+    return define("arith.index_cast " + load() + " : i32 to index");
+  }
+
+  std::mt19937 random;
+  int count = 0;
+};
+
+struct Tile {
+  int64_t batch = 0, head = 0, rowBegin = 0, rowEnd = 1, keyOffset = 0,
+          keyCount = 0;
+};
+
+struct Result {
+  int64_t lower, fullLower, fullUpper, upper;
+  bool unknown;
+};
+
+class TileVisibility : public testing::Test {
+protected:
+  TileVisibility() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  /// Parses a mask program that yields `result`, emits its bounds for `tile`,
+  /// and checks them against the program. `n` and `lengths` are its captures.
+  void run(const std::string &body, const std::string &result, const Tile &tile,
+           int64_t n, const std::vector<int64_t> &lengths, Result &bounds) {
+    std::string text = R"(
+      func.func @f(%q: memref<1x1x?x8xf32>, %n: index, %lengths: memref<?xi32>) {
+        attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>)
+          outs(%q : memref<1x1x?x8xf32>) scale 1.0 mask {
+        ^bb0(%b: index, %h: index, %i: index, %j: index):
+)" + body + "attn.yield " +
+                       result + R"( : i1
+        }
+        return
+      })";
+    SCOPED_TRACE(text);
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    auto func = *module->getOps<func::FuncOp>().begin();
+    auto attention = *func.getOps<AttentionOp>().begin();
+    ImplicitLocOpBuilder b(attention.getLoc(), attention);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
+    TileBounds emitted = emitTileBounds(
+        b, attention.getMask(), constant(tile.batch), constant(tile.head),
+        constant(tile.rowBegin), constant(tile.rowEnd),
+        constant(tile.keyOffset), constant(tile.keyCount));
+
+    Arrays arrays;
+    arrays[func.getArgument(2)] = lengths;
+    Evaluator evaluate(arrays);
+    Values outside{{func.getArgument(1), n}};
+    bounds = {evaluate(emitted.lower, outside),
+              evaluate(emitted.fullLower, outside),
+              evaluate(emitted.fullUpper, outside),
+              evaluate(emitted.upper, outside), emitted.unknown != nullptr};
+    EXPECT_LE(0, bounds.lower);
+    EXPECT_LE(bounds.lower, bounds.fullLower);
+    EXPECT_LE(bounds.fullLower, bounds.fullUpper);
+    EXPECT_LE(bounds.fullUpper, bounds.upper);
+    EXPECT_LE(bounds.upper, tile.keyCount);
+
+    Block &block = attention.getMask().front();
+    Value yielded = block.getTerminator()->getOperand(0);
+    for (int64_t i = tile.rowBegin; i < tile.rowEnd; ++i)
+      for (int64_t key = 0; key < tile.keyCount; ++key) {
+        Values known{{func.getArgument(1), n},
+                     {block.getArgument(0), tile.batch},
+                     {block.getArgument(1), tile.head},
+                     {block.getArgument(2), i},
+                     {block.getArgument(3), key + tile.keyOffset}};
+        bool visible = evaluate(yielded, known);
+        if (key < bounds.lower || key >= bounds.upper)
+          ASSERT_FALSE(visible)
+              << "row " << i << ", key " << key << " is visible but skipped";
+        else if (key >= bounds.fullLower && key < bounds.fullUpper)
+          ASSERT_TRUE(visible) << "row " << i << ", key " << key
+                               << " is hidden but in the full range";
+      }
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(TileVisibility, RandomProgramsAreNeverWrong) {
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Generator generate(seed);
+    std::string result = generate.condition(3);
+    Tile tile;
+    tile.batch = generate.pick(0, 2);
+    tile.head = generate.pick(0, 3);
+    tile.rowBegin = generate.pick(0, 30);
+    tile.rowEnd = tile.rowBegin + generate.pick(1, 7);
+    tile.keyOffset = generate.pick(0, 2) ? 0 : generate.pick(-5, 40);
+    tile.keyCount = generate.pick(0, 40);
+    std::vector<int64_t> lengths;
+    for (int64_t n = generate.pick(1, 4); n > 0; --n)
+      lengths.push_back(generate.pick(0, 5)   ? generate.pick(-10, 40)
+                        : generate.pick(0, 1) ? INT32_MAX
+                                              : INT32_MIN);
+    Result bounds;
+    run(generate.text, result, tile, generate.pick(-20, 40), lengths, bounds);
+    if (HasFailure())
+      return;
+  }
+}
+
+/// For programs that the analysis knows: no range is wider than it must be.
+struct Exact {
+  const char *name, *body;
+  /// The keys that row i sees, as [first, last].
+  int64_t (*first)(int64_t i), (*last)(int64_t i);
+};
+
+constexpr int64_t kN = 7, kLength = 23;
+
+const Exact kExact[] = {
+    {"causal", "%v = arith.cmpi sle, %j, %i : index\n",
+     [](int64_t) -> int64_t { return 0; }, [](int64_t i) { return i; }},
+    {"causal with an offset",
+     "%d = arith.addi %i, %n : index\n%v = arith.cmpi sle, %j, %d : index\n",
+     [](int64_t) -> int64_t { return 0; }, [](int64_t i) { return i + kN; }},
+    {"window",
+     "%l = arith.subi %i, %n : index\n%x = arith.cmpi sge, %j, %l : index\n"
+     "%y = arith.cmpi sle, %j, %i : index\n%v = arith.andi %x, %y : i1\n",
+     [](int64_t i) { return i - kN; }, [](int64_t i) { return i; }},
+    {"lengths",
+     "%e = memref.load %lengths[%b] : memref<?xi32>\n"
+     "%l = arith.index_cast %e : i32 to index\n"
+     "%v = arith.cmpi slt, %j, %l : index\n",
+     [](int64_t) -> int64_t { return 0; },
+     [](int64_t) -> int64_t { return kLength - 1; }},
+    {"prefix or causal",
+     "%x = arith.cmpi slt, %j, %n : index\n%y = arith.cmpi sle, %j, %i : "
+     "index\n"
+     "%v = arith.ori %x, %y : i1\n",
+     [](int64_t) -> int64_t { return 0; },
+     [](int64_t i) { return std::max(i, kN - 1); }},
+    {"not later",
+     "%t = arith.constant true\n%x = arith.cmpi sgt, %j, %i : index\n"
+     "%v = arith.xori %x, %t : i1\n",
+     [](int64_t) -> int64_t { return 0; }, [](int64_t i) { return i; }},
+    {"diagonal", "%v = arith.cmpi eq, %j, %i : index\n",
+     [](int64_t i) { return i; }, [](int64_t i) { return i; }}};
+
+TEST_F(TileVisibility, KnownMasksAreExact) {
+  for (const Exact &exact : kExact)
+    for (int64_t rowBegin : {0, 3, 12, 25, 60})
+      for (int64_t rows : {1, 2, 8})
+        for (int64_t keys : {0, 1, 5, 16, 40}) {
+          SCOPED_TRACE(exact.name +
+                       (", rows from " + std::to_string(rowBegin)) + ", " +
+                       std::to_string(rows) + " rows, " + std::to_string(keys) +
+                       " keys");
+          Tile tile;
+          tile.rowBegin = rowBegin;
+          tile.rowEnd = rowBegin + rows;
+          tile.keyCount = keys;
+          Result bounds;
+          run(exact.body, "%v", tile, kN, {kLength}, bounds);
+          EXPECT_FALSE(bounds.unknown);
+          // The union and the intersection of what the rows see.
+          int64_t low = keys, high = 0, fullLow = 0, fullHigh = keys;
+          for (int64_t i = tile.rowBegin; i < tile.rowEnd; ++i) {
+            int64_t first = std::max<int64_t>(exact.first(i), 0);
+            int64_t end = std::min(exact.last(i) + 1, keys);
+            if (first < end) {
+              low = std::min(low, first);
+              high = std::max(high, end);
+            }
+            fullLow = std::max(fullLow, first);
+            fullHigh = std::min(fullHigh, end);
+          }
+          if (low < high) {
+            EXPECT_EQ(bounds.lower, low);
+            EXPECT_EQ(bounds.upper, high);
+          } else {
+            EXPECT_EQ(bounds.lower, bounds.upper);
+          }
+          if (fullLow < fullHigh) {
+            EXPECT_EQ(bounds.fullLower, fullLow);
+            EXPECT_EQ(bounds.fullUpper, fullHigh);
+          } else {
+            EXPECT_EQ(bounds.fullLower, bounds.fullUpper);
+          }
+          if (HasFailure())
+            return;
+        }
+}
+
+/// A condition on rows only, as for padded queries, decides for all keys.
+TEST_F(TileVisibility, RowConditionsSkipTiles) {
+  const char *body = "%v = arith.cmpi slt, %i, %n : index\n";
+  for (auto [begin, end, lower, full] :
+       {std::tuple<int64_t, int64_t, int64_t, int64_t>{0, 7, 40, 40},
+        {7, 9, 0, 0},
+        {5, 9, 40, 0}}) {
+    Tile tile;
+    tile.rowBegin = begin;
+    tile.rowEnd = end;
+    tile.keyCount = 40;
+    Result bounds;
+    run(body, "%v", tile, kN, {0}, bounds);
+    EXPECT_EQ(bounds.upper - bounds.lower, lower);
+    EXPECT_EQ(bounds.fullUpper - bounds.fullLower, full);
+  }
+}
+
+/// A sum of narrow integers wraps, so it bounds nothing.
+TEST_F(TileVisibility, NarrowSumsAreUnknown) {
+  Tile tile;
+  tile.rowEnd = 2;
+  tile.keyCount = 8;
+  Result bounds;
+  run("%c = arith.constant 1 : i32\n"
+      "%e = memref.load %lengths[%b] : memref<?xi32>\n"
+      "%s = arith.addi %e, %c : i32\n"
+      "%l = arith.index_cast %s : i32 to index\n"
+      "%v = arith.cmpi slt, %j, %l : index\n",
+      "%v", tile, 0, {INT32_MAX}, bounds);
+  EXPECT_TRUE(bounds.unknown);
+  EXPECT_EQ(bounds.fullLower, bounds.fullUpper);
+}
+
+} // namespace
