@@ -25,6 +25,7 @@
 #include "TileLowering.h"
 #include "VectorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -477,9 +478,12 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
       remark::missed(
           op.getLoc(),
-          remark::RemarkOpts::name("program-not-vectorised").category("attn"))
-          << "'" << culprit->getName().getStringRef()
-          << "' has no vector form: the program runs lane by lane";
+          remark::RemarkOpts::name("program-not-vectorised")
+              .category("attn")
+              .function(op->getParentOfType<func::FuncOp>().getSymName()))
+          << ("'" + culprit->getName().getStringRef() +
+              "' has no vector form: the program runs lane by lane")
+                 .str();
   }
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
