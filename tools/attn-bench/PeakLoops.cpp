@@ -170,7 +170,7 @@ ATTN_TARGET("amx-tile,amx-bf16") static float bf16AMX(int64_t iterations) {
   ADD(4)
   ADD(5)
 #undef ADD
-      _tile_release();
+  _tile_release();
   return total;
 }
 
