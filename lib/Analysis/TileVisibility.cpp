@@ -319,15 +319,16 @@ private:
 } // namespace
 
 TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
-                                Value batch, Value head, Value rowBegin,
-                                Value rowEnd, Value keyOffset, Value keyCount) {
+                                Value batch, Value firstHead, Value lastHead,
+                                Value rowBegin, Value rowEnd, Value keyOffset,
+                                Value keyCount) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value one = arith::ConstantIndexOp::create(b, 1);
   Value lastRow = b.createOrFold<arith::SubIOp>(rowEnd, one);
   Evaluator evaluator(b, mask);
   // j = key + keyOffset.
   Visibility visibility = evaluator.run({{0, batch, batch},
-                                         {0, head, head},
+                                         {0, firstHead, lastHead},
                                          {0, rowBegin, lastRow},
                                          {1, keyOffset, keyOffset}});
 

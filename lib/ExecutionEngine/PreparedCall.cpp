@@ -18,6 +18,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cstring>
@@ -182,6 +183,75 @@ Error checkOutput(size_t index, const ValueInfo &info, ArrayRef<int64_t> shape,
   return Error::success();
 }
 
+/// Bytes [begin, end) of memory.
+struct ByteRange {
+  intptr_t begin, end;
+};
+
+/// From the first to past the last byte of the elements in dimensions `axis`
+/// and up, the others' indices being 0; not empty.
+ByteRange rangeOf(const TensorView &view, size_t axis = 0) {
+  ByteRange range{0, 0};
+  for (size_t d = axis; d < view.shape.size(); ++d) {
+    const int64_t last = (view.shape[d] - 1) * view.strides[d];
+    (last < 0 ? range.begin : range.end) += last;
+  }
+  const auto start = reinterpret_cast<intptr_t>(view.data);
+  const int64_t size = elementSize(view.type);
+  return {start + range.begin * size, start + (range.end + 1) * size};
+}
+
+/// Whether an element of `view`, which has some, lies in `bytes`. What is in
+/// the gaps of its strides does not count. `shift` are the bytes that the
+/// indices before `axis` add.
+bool touches(const TensorView &view, ByteRange bytes, size_t axis = 0,
+             intptr_t shift = 0) {
+  const ByteRange range = rangeOf(view, axis);
+  if (range.begin + shift >= bytes.end || range.end + shift <= bytes.begin)
+    return false;
+  if (axis == view.shape.size())
+    return true;
+  const int64_t step = view.strides[axis] * elementSize(view.type);
+  for (int64_t i = 0; i < view.shape[axis]; ++i) {
+    if (touches(view, bytes, axis + 1, shift + i * step))
+      return true;
+    if (step == 0)
+      return false;
+  }
+  return false;
+}
+
+std::string formatRange(ByteRange range) {
+  return formatv("bytes {0:x} to {1:x}", range.begin, range.end).str();
+}
+
+/// The kernels read inputs after they have begun to write outputs.
+Error checkNoOverlap(const FunctionInfo &function,
+                     ArrayRef<CallArgument> inputs,
+                     ArrayRef<TensorView> outputs) {
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    if (llvm::is_contained(output.shape, 0))
+      continue;
+    const ByteRange bytes = rangeOf(output);
+    for (auto [info, input] : llvm::zip_equal(function.args, inputs)) {
+      const auto *view = std::get_if<TensorView>(&input);
+      if (view && !llvm::is_contained(view->shape, 0) && touches(*view, bytes))
+        return makeError("result {0}: expected memory apart from the "
+                         "arguments, got {1}, which overlaps argument '{2}' in "
+                         "{3}",
+                         index, formatRange(bytes), info.name,
+                         formatRange(rangeOf(*view)));
+    }
+    for (auto [otherIndex, other] : llvm::enumerate(outputs.take_front(index)))
+      if (!llvm::is_contained(other.shape, 0) && touches(other, bytes))
+        return makeError("result {0}: expected memory apart from the other "
+                         "results, got {1}, which overlaps result {2} in {3}",
+                         index, formatRange(bytes), otherIndex,
+                         formatRange(rangeOf(other)));
+  }
+  return Error::success();
+}
+
 /// Why a checked input cannot be passed as it lies in memory; empty when it
 /// can.
 std::string reasonToCopy(const ValueInfo &info, const TensorView &view) {
@@ -246,6 +316,8 @@ CompiledModule::prepare(StringRef function, ArrayRef<CallArgument> inputs,
   for (size_t i = 0; i < outputs.size(); ++i)
     if (Error error = checkOutput(i, info.results[i], (*shapes)[i], outputs[i]))
       return error;
+  if (Error error = checkNoOverlap(info, inputs, outputs))
+    return error;
 
   PreparedCall call;
   call.entry = (*entry)->packed;

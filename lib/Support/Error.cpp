@@ -16,7 +16,7 @@
 using namespace attn;
 
 std::string attn::quoteName(llvm::StringRef text) {
-  constexpr size_t longest = 80;
+  constexpr size_t longest = 256;
   std::string result = "'";
   llvm::raw_string_ostream os(result);
   llvm::printEscapedString(text.take_front(longest), os);

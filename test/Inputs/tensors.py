@@ -9,10 +9,12 @@
 #   tensors.py FILE.npy TYPE SHAPE EXPRESSION
 #   tensors.py FILE.safetensors NAME TYPE SHAPE EXPRESSION [NAME TYPE ...]
 #   tensors.py --print FILE.npy
+#   tensors.py --compare FILE.npy SHAPE EXPRESSION TOLERANCE
 #
 # EXPRESSION is Python in the indices a, b, c, d (of the first four dimensions)
-# and n (the position in row-major order), with `inf` and `nan`. --print reads a
-# file back without any code of the project: dtype, shape, values.
+# and n (the position in row-major order), with `inf`, `nan` and `math`. --print
+# reads a file back without any code of the project: dtype, shape, values.
+# --compare fails unless its shape and each of its values are as expected.
 #
 # ===------------------------------------------------------------------------===#
 
@@ -33,19 +35,25 @@ TYPES = {
 }
 
 
-def evaluate(type_name, shape, expression):
-    """The extents and the bytes of a tensor."""
+def evaluate(shape, expression):
+    """The extents and the values of a tensor."""
     extents = [int(size) for size in shape.split("x")]
     code = compile(expression, "EXPRESSION", "eval")
     values = []
     for n, indices in enumerate(itertools.product(*map(range, extents))):
-        scope = dict(zip("abcd", indices), n=n, inf=math.inf, nan=math.nan)
-        values.append(eval(code, {}, scope))
+        scope = dict(zip("abcd", indices), n=n, inf=math.inf, nan=math.nan, math=math)
+        values.append(eval(code, scope))
+    return extents, values
+
+
+def encode(type_name, shape, expression):
+    """The extents and the bytes of a tensor."""
+    extents, values = evaluate(shape, expression)
     return extents, struct.pack("<%d%s" % (len(values), TYPES[type_name][0]), *values)
 
 
 def write_npy(path, type_name, shape, expression):
-    extents, data = evaluate(type_name, shape, expression)
+    extents, data = encode(type_name, shape, expression)
     header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (
         TYPES[type_name][1], tuple(extents))
     header += " " * (-(len(header) + 11) % 64) + "\n"
@@ -57,7 +65,7 @@ def write_npy(path, type_name, shape, expression):
 def write_safetensors(path, arguments):
     header, data = {}, b""
     for name, type_name, shape, expression in zip(*[iter(arguments)] * 4):
-        extents, payload = evaluate(type_name, shape, expression)
+        extents, payload = encode(type_name, shape, expression)
         header[name] = {"dtype": TYPES[type_name][2], "shape": extents,
                         "data_offsets": [len(data), len(data) + len(payload)]}
         data += payload
@@ -66,7 +74,7 @@ def write_safetensors(path, arguments):
         file.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def print_npy(path):
+def read_npy(path):
     with open(path, "rb") as file:
         bytes_ = file.read()
     assert bytes_[:8] == b"\x93NUMPY\x01\x00", "not an npy file of version 1.0"
@@ -76,11 +84,28 @@ def print_npy(path):
     data = bytes_[10 + length:]
     count = math.prod(header["shape"])
     values = struct.unpack("<%d%s" % (count, code), data)
+    return header, values
+
+
+def print_npy(path):
+    header, values = read_npy(path)
     print(header["descr"], header["shape"], *("%g" % value for value in values))
+
+
+def compare_npy(path, shape, expression, tolerance):
+    header, values = read_npy(path)
+    extents, expected = evaluate(shape, expression)
+    if header["shape"] != tuple(extents):
+        sys.exit("%s: shape %s, expected %s" % (path, header["shape"], extents))
+    for n, (got, wanted) in enumerate(zip(values, expected)):
+        if not abs(got - wanted) <= float(tolerance):
+            sys.exit("%s: element %d is %.9g, expected %.9g" % (path, n, got, wanted))
 
 
 if sys.argv[1] == "--print":
     print_npy(sys.argv[2])
+elif sys.argv[1] == "--compare":
+    compare_npy(*sys.argv[2:])
 elif sys.argv[1].endswith(".npy"):
     write_npy(*sys.argv[1:])
 else:

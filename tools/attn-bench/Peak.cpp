@@ -59,7 +59,7 @@ public:
           this);
     });
     if (error)
-      return std::move(error);
+      return Expected<WindowTimes>(std::move(error));
     WindowTimes times;
     for (auto [start, end] : zip_equal(starts, ends))
       times.own.push_back(std::max<double>(1.0, end - start));

@@ -39,7 +39,7 @@ static constexpr int64_t kChains = 12;
 ATTN_TARGET("avx512f") static float f32AVX512(int64_t iterations) {
   const __m512 half = _mm512_set1_ps(0.5f), one = _mm512_set1_ps(1.0f);
   __m512 total = _mm512_setzero_ps();
-#define START(n) __m512 x##n = _mm512_set1_ps(n);
+#define START(n) __m512 x##n = _mm512_set1_ps(n + 3);
 #define STEP(n) x##n = _mm512_fmadd_ps(x##n, half, one);
 #define ADD(n) total = _mm512_add_ps(total, x##n);
   ATTN_CHAINS(START)
@@ -58,7 +58,7 @@ ATTN_TARGET("avx512f") static float f32AVX512(int64_t iterations) {
 ATTN_TARGET("avx2,fma") static float f32AVX2(int64_t iterations) {
   const __m256 half = _mm256_set1_ps(0.5f), one = _mm256_set1_ps(1.0f);
   __m256 total = _mm256_setzero_ps();
-#define START(n) __m256 x##n = _mm256_set1_ps(n);
+#define START(n) __m256 x##n = _mm256_set1_ps(n + 3);
 #define STEP(n) x##n = _mm256_fmadd_ps(x##n, half, one);
 #define ADD(n) total = _mm256_add_ps(total, x##n);
   ATTN_CHAINS(START)
@@ -77,7 +77,7 @@ ATTN_TARGET("avx2,fma") static float f32AVX2(int64_t iterations) {
 static float f32SSE(int64_t iterations) {
   const __m128 half = _mm_set1_ps(0.5f), one = _mm_set1_ps(1.0f);
   __m128 total = _mm_setzero_ps();
-#define START(n) __m128 x##n = _mm_set1_ps(n);
+#define START(n) __m128 x##n = _mm_set1_ps(n + 3);
 #define STEP(n) x##n = _mm_add_ps(_mm_mul_ps(x##n, half), one);
 #define ADD(n) total = _mm_add_ps(total, x##n);
   ATTN_CHAINS(START)
@@ -110,7 +110,7 @@ ATTN_TARGET("avx512f,avx512bf16") static float bf16AVX512(int64_t iterations) {
   // 2^-64 in both halves: sums of their products stay finite for ever.
   const __m512bh factor = (__m512bh)_mm512_set1_epi32(0x1f801f80);
   __m512 total = _mm512_setzero_ps();
-#define START(n) __m512 x##n = _mm512_set1_ps(n);
+#define START(n) __m512 x##n = _mm512_set1_ps(n + 3);
 #define STEP(n) x##n = _mm512_dpbf16_ps(x##n, factor, factor);
 #define ADD(n) total = _mm512_add_ps(total, x##n);
   ATTN_CHAINS(START)
@@ -166,9 +166,11 @@ ATTN_TARGET("amx-tile,amx-bf16") static float bf16AMX(int64_t iterations) {
   ADD(0)
   ADD(1)
   ADD(2)
-  ADD(3) ADD(4) ADD(5)
+  ADD(3)
+  ADD(4)
+  ADD(5)
 #undef ADD
-      _tile_release();
+  _tile_release();
   return total;
 }
 
@@ -207,7 +209,11 @@ static uint64_t readAVX512(const void *memory, int64_t vectors) {
     d = _mm512_add_epi64(d, _mm512_load_si512(at + 3));
   }
   a = _mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d));
-  return _mm512_reduce_add_epi64(a);
+  uint64_t lanes[8], sum = 0;
+  std::memcpy(lanes, &a, sizeof(lanes));
+  for (uint64_t lane : lanes)
+    sum += lane;
+  return sum;
 }
 
 ATTN_TARGET("avx2")

@@ -46,9 +46,6 @@ double millisecondsSince(Clock::time_point start) {
       .count();
 }
 
-/// More threads than this are a slip of the keyboard.
-constexpr unsigned kMaxThreads = 4096;
-
 /// What stays the same for all cases of a run.
 struct Session {
   const Options &options;
@@ -81,9 +78,11 @@ Error checkUsage(const Options &options) {
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
-  if (options.threads > kMaxThreads)
-    return makeError("--threads={0}: expected at most {1}",
-                     unsigned(options.threads), kMaxThreads);
+  if (Error error = checkThreads(options.threads))
+    return error;
+  if (Error error =
+          checkWritable({StringRef(options.output), StringRef(options.json)}))
+    return error;
   if (options.peakBytes.getNumOccurrences() && !options.peak)
     return makeError("--peak-bytes={0}: expected --peak with it",
                      uint64_t(options.peakBytes));
@@ -256,7 +255,9 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   removeLibraryOptions();
   Options options;
-  cl::ParseCommandLineOptions(argc, argv, "times attention of fixed shapes\n");
+  if (Error error =
+          parseCommandLine(argc, argv, "times attention of fixed shapes"))
+    return reportError(std::move(error));
   if (Error error = run(options))
     return reportError(std::move(error));
   std::fflush(stdout);

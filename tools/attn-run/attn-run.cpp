@@ -24,10 +24,8 @@
 #include "attn/Support/Npy.h"
 
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
@@ -43,9 +41,6 @@ using namespace llvm;
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// More would only be asked for by mistake.
-constexpr unsigned kMaxThreads = 1024;
 
 using Clock = std::chrono::steady_clock;
 
@@ -103,26 +98,6 @@ Error explainChoices(const Options &options, const FunctionInfo &function) {
   return make_error<CompileFailure>(reasons);
 }
 
-/// Whether files can be made where they are wanted: what would fail after an
-/// hour of work, or after the first of two results was written, fails now.
-Error checkFolders(const Options &options) {
-  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
-  if (!options.benchJSON.empty())
-    paths.push_back(options.benchJSON);
-  for (StringRef path : paths) {
-    StringRef folder = sys::path::parent_path(path);
-    if (folder.empty())
-      folder = ".";
-    if (std::error_code code =
-            sys::fs::access(folder, sys::fs::AccessMode::Write))
-      return makeError("cannot write {0}: {1}", quoteName(path),
-                       code.message());
-    if (sys::fs::is_directory(path))
-      return makeError("cannot write {0}: it is a folder", quoteName(path));
-  }
-  return Error::success();
-}
-
 /// Warm-up and timed runs.
 Error runRepeatedly(const Options &options, const PreparedCall &call,
                     RunReport &report) {
@@ -156,10 +131,11 @@ Expected<bool> run(const Options &options) {
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
-  if (options.threads > kMaxThreads)
-    return makeError("--threads={0}: expected at most {1}",
-                     options.threads.getValue(), kMaxThreads);
-  if (Error error = checkFolders(options))
+  if (Error error = checkThreads(options.threads))
+    return error;
+  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
+  paths.push_back(options.benchJSON);
+  if (Error error = checkWritable(paths))
     return error;
 
   CompileRequest request;
@@ -266,19 +242,9 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   removeLibraryOptions();
   Options options;
-  std::string errors;
-  raw_string_ostream stream(errors);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "compiles and runs an attention graph\n", &stream)) {
-    // A value that does not parse was reported by its option already.
-    if (errors.empty())
-      return BadInput;
-    // What follows the first line are guesses and repetitions.
-    StringRef line = StringRef(errors).split('\n').first;
-    line.consume_front(sys::path::filename(argv[0]));
-    line.consume_front(": ");
-    return reportError(makeError("{0}", line));
-  }
+  if (Error error =
+          parseCommandLine(argc, argv, "compiles and runs an attention graph"))
+    return reportError(std::move(error));
   auto passed = run(options);
   if (!passed)
     return reportError(passed.takeError());

@@ -12,7 +12,9 @@
 #include "attn/Support/Error.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace attn;
@@ -39,7 +41,9 @@ int attn::reportError(Error error) {
         code = NoDevice;
       },
       [&](const ErrorInfoBase &other) {
-        errs() << "error: " << other.message() << "\n";
+        // An option whose value does not parse was reported by LLVM already.
+        if (std::string text = other.message(); !text.empty())
+          errs() << "error: " << text << "\n";
       });
   return code;
 }
@@ -50,6 +54,43 @@ void attn::removeLibraryOptions() {
     foreign.push_back(entry.second);
   for (cl::Option *option : foreign)
     option->removeArgument();
+}
+
+Error attn::parseCommandLine(int argc, char **argv, StringRef overview) {
+  std::string errors;
+  raw_string_ostream stream(errors);
+  if (cl::ParseCommandLineOptions(argc, argv, overview, &stream))
+    return Error::success();
+  // What follows the first line are guesses and repetitions.
+  StringRef line = StringRef(errors).split('\n').first;
+  line.consume_front(sys::path::filename(argv[0]));
+  line.consume_front(": ");
+  return makeError("{0}", line);
+}
+
+Error attn::checkThreads(unsigned threads) {
+  // More would only be asked for by mistake.
+  constexpr unsigned kMaxThreads = 1024;
+  if (threads <= kMaxThreads)
+    return Error::success();
+  return makeError("--threads={0}: expected at most {1}", threads, kMaxThreads);
+}
+
+Error attn::checkWritable(ArrayRef<StringRef> paths) {
+  for (StringRef path : paths) {
+    if (path.empty())
+      continue;
+    StringRef folder = sys::path::parent_path(path);
+    if (folder.empty())
+      folder = ".";
+    if (std::error_code code =
+            sys::fs::access(folder, sys::fs::AccessMode::Write))
+      return makeError("cannot write {0}: {1}", quoteName(path),
+                       code.message());
+    if (sys::fs::is_directory(path))
+      return makeError("cannot write {0}: it is a folder", quoteName(path));
+  }
+  return Error::success();
 }
 
 Error attn::checkDevice(StringRef device) {

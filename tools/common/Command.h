@@ -15,6 +15,7 @@
 #ifndef ATTN_TOOLS_COMMON_COMMAND_H
 #define ATTN_TOOLS_COMMON_COMMAND_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -49,6 +50,17 @@ int reportError(llvm::Error error);
 /// them away. Comes before the command's own options are made, because LLVM has
 /// a `threads` too, and two options of one name abort the process.
 void removeLibraryOptions();
+
+/// Parses the command line into the options that exist. An error is one line;
+/// it is empty when an option has printed its own.
+llvm::Error parseCommandLine(int argc, char **argv, llvm::StringRef overview);
+
+/// The value of --threads, 0 for all cores.
+llvm::Error checkThreads(unsigned threads);
+
+/// Whether the files (empty: none) can be made: what would fail after an hour
+/// of work, or after the first of two results was written, fails now.
+llvm::Error checkWritable(llvm::ArrayRef<llvm::StringRef> paths);
 
 /// The value of --device: success for `cpu`, a DeviceError for a device that
 /// this build cannot run on.

@@ -107,7 +107,7 @@ public:
 
   /// Checks everything and makes a call that can be run repeatedly. `outputs`
   /// must be row-major without gaps, of the types of the results and the shapes
-  /// of `resultShapes`, and must not overlap the inputs.
+  /// of `resultShapes`, and must overlap neither the inputs nor each other.
   llvm::Expected<PreparedCall>
   prepare(llvm::StringRef function, llvm::ArrayRef<CallArgument> inputs,
           llvm::MutableArrayRef<TensorView> outputs,

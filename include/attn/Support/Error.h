@@ -33,7 +33,8 @@ llvm::Error makeError(const char *format, Ts &&...values) {
 }
 
 /// `text` in single quotes with control and non-ASCII bytes escaped, cut after
-/// 80 bytes: safe to put in a one-line message whatever a file contains.
+/// 256 bytes (a path must stay readable): safe to put in a one-line message
+/// whatever a file contains.
 std::string quoteName(llvm::StringRef text);
 
 /// A shape as the command line spells it: `2x8x64`; `scalar` for rank 0. A

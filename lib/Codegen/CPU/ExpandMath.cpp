@@ -13,9 +13,12 @@
 
 #include "VectorEmitter.h"
 #include "attn/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Approximation.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace attn {
@@ -61,6 +64,25 @@ struct SplitFma : OpRewritePattern<math::FmaOp> {
   }
 };
 
+/// What is left on vectors and is no instruction is slow, which the user of a
+/// score program wants to know.
+void remarkLibraryCalls(Operation *op) {
+  if (!isa<math::MathDialect>(op->getDialect()) ||
+      isa<math::FmaOp, math::AbsFOp, math::AbsIOp, math::SqrtOp,
+          math::CopySignOp, math::FloorOp, math::CeilOp, math::TruncOp,
+          math::RoundEvenOp>(op) ||
+      !isa<VectorType>(op->getResult(0).getType()))
+    return;
+  auto func = op->getParentOfType<func::FuncOp>();
+  // The task of an entry speaks for the entry.
+  StringRef name = func ? func.getName().split("_task_").first : StringRef();
+  remark::missed(
+      op->getLoc(),
+      remark::RemarkOpts::name("library-call").category("attn").function(name))
+      << (op->getName().getStringRef().str() +
+          " is one library call for each pair of query and key");
+}
+
 class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -73,12 +95,16 @@ class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandExp2>(&getContext(), target);
     populateMathPolynomialApproximationPatterns(patterns);
-    walkAndApplyPatterns(module, std::move(patterns));
+    // An expansion may use another function, as log1p does log.
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    for (int round = 0; round < 3; ++round)
+      walkAndApplyPatterns(module, frozen);
     if (target.getIsa() == ISA::Portable) {
       RewritePatternSet split(&getContext());
       split.add<SplitFma>(&getContext());
       walkAndApplyPatterns(module, std::move(split));
     }
+    module.walk(remarkLibraryCalls);
   }
 };
 

@@ -220,9 +220,7 @@ private:
   }
 
   Value exponential(Value difference) {
-    if (!op.getLog2())
-      difference = arith::MulFOp::create(b, difference, e.splat(kLog2E));
-    return e.exp2(difference);
+    return e.exp2(arith::MulFOp::create(b, difference, e.splat(kLog2E)));
   }
 
   //===--------------------------------------------------------------------===//

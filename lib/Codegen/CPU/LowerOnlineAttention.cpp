@@ -25,6 +25,7 @@
 #include "TileLowering.h"
 #include "VectorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -230,11 +231,9 @@ private:
     return arith::ExtFOp::create(b, b.getF32Type(), scalar);
   }
 
-  /// exp of a score minus its maximum, in the unit of the op.
+  /// exp of a score minus its maximum.
   Value exponential(Value difference) {
-    if (!op.getLog2())
-      difference = arith::MulFOp::create(b, difference, e.splat(kLog2E));
-    return e.exp2(difference);
+    return e.exp2(arith::MulFOp::create(b, difference, e.splat(kLog2E)));
   }
 
   //===--------------------------------------------------------------------===//
@@ -473,9 +472,12 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
       remark::missed(
           op.getLoc(),
-          remark::RemarkOpts::name("program-not-vectorised").category("attn"))
-          << "'" << culprit->getName().getStringRef()
-          << "' has no vector form: the program runs lane by lane";
+          remark::RemarkOpts::name("program-not-vectorised")
+              .category("attn")
+              .function(op->getParentOfType<func::FuncOp>().getSymName()))
+          << ("'" + culprit->getName().getStringRef() +
+              "' has no vector form: the program runs lane by lane")
+                 .str();
   }
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);

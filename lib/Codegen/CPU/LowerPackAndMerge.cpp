@@ -18,13 +18,12 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace attn;
 
 namespace {
-
-constexpr double kLn2 = 0.693147180559945309;
 
 Value constantF32(ImplicitLocOpBuilder &b, float value) {
   return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
@@ -154,13 +153,17 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
   });
 }
 
-bool isF32WithUnitColumns(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
+bool isContiguousColumns(Value memref) {
   SmallVector<int64_t> strides;
   int64_t offset;
-  return type.getElementType().isF32() &&
-         succeeded(type.getStridesAndOffset(strides, offset)) &&
+  return succeeded(cast<MemRefType>(memref.getType())
+                       .getStridesAndOffset(strides, offset)) &&
          strides.back() == 1;
+}
+
+bool isF32WithUnitColumns(Value memref) {
+  return cast<MemRefType>(memref.getType()).getElementType().isF32() &&
+         isContiguousColumns(memref);
 }
 
 } // namespace
@@ -269,14 +272,10 @@ private:
   }
 
   /// Feature `d` of rows [row, row + lanes).
-  Value loadAcc(Value d, Value row) {
-    return e.load(accT, {zero, d, row});
-  }
+  Value loadAcc(Value d, Value row) { return e.load(accT, {zero, d, row}); }
 
   void emitLogSumExp(Value row, Value divisor, Value empty) {
     Value max = e.load(op.getMax(), {zero, row});
-    if (op.getLog2())
-      max = arith::MulFOp::create(b, max, e.splat(static_cast<float>(kLn2)));
     Value natural =
         arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
     Value value =
@@ -291,6 +290,74 @@ private:
   int64_t lanes, valueDim;
   Value zero, rows, accT;
 };
+
+/// Any number of partials, row by row with features in lanes. The weight of a
+/// partial is exp(its maximum - the largest), and 0 for one that saw nothing.
+void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
+  using Vectors = SmallVector<Value>;
+  Value zero = e.index(0), none = e.splat(0.0f);
+  Value parts = memref::DimOp::create(b, op.getAcc(), 0);
+  Value rows = memref::DimOp::create(b, op.getOutput(), 0);
+  Type outType = cast<MemRefType>(op.getOutput().getType()).getElementType();
+  int64_t valueDim = cast<MemRefType>(op.getAcc().getType()).getDimSize(2);
+  int64_t lanes = e.getLanes();
+  forEach(b, zero, rows, [&](Value r) {
+    auto statistic = [&](Value memref, Value p) {
+      return e.broadcast(
+          memref::LoadOp::create(b, memref, ValueRange{p, r}));
+    };
+    Value max = emitLoop(b, zero, parts, 1, ValueRange(e.splat(-INFINITY)),
+                         [&](Value p, ValueRange carried) -> Vectors {
+                           return {e.orderedMax(carried[0],
+                                                statistic(op.getMax(), p))};
+                         })[0];
+    auto weigh = [&](Value p, Value sum, Value x, Value total) -> Value {
+      Value weight = e.exp2(arith::MulFOp::create(
+          b, arith::SubFOp::create(b, statistic(op.getMax(), p), max),
+          e.splat(1.44269504f)));
+      Value empty =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
+      return arith::SelectOp::create(b, empty, total,
+                                     e.fma(weight, x, total));
+    };
+    Value total = emitLoop(b, zero, parts, 1, ValueRange(none),
+                           [&](Value p, ValueRange carried) -> Vectors {
+                             Value sum = statistic(op.getSum(), p);
+                             return {weigh(p, sum, sum, carried[0])};
+                           })[0];
+    Value empty =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, none);
+    Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), total);
+    for (int64_t d = 0; d < valueDim; d += lanes) {
+      Value column = e.index(d);
+      // Rows of partials are stored in whole vectors.
+      Value x = emitLoop(b, zero, parts, 1, ValueRange(none),
+                         [&](Value p, ValueRange carried) -> Vectors {
+                           Value part = e.load(op.getAcc(), {p, r, column});
+                           return {weigh(p, statistic(op.getSum(), p), part,
+                                         carried[0])};
+                         })[0];
+      x = arith::DivFOp::create(b, x, divisor);
+      if (!outType.isF32())
+        x = arith::TruncFOp::create(b, e.vectorType(outType), x);
+      if (d + lanes <= valueDim)
+        vector::StoreOp::create(b, x, op.getOutput(), ValueRange{r, column});
+      else
+        vector::MaskedStoreOp::create(b, op.getOutput(),
+                                      ValueRange{r, column},
+                                      e.firstLanes(e.index(valueDim - d)), x);
+    }
+    if (Value lse = op.getLogSumExp()) {
+      Value natural =
+          arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
+      Value value =
+          arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
+      Value scalar = vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0});
+      Type type = cast<MemRefType>(lse.getType()).getElementType();
+      memref::StoreOp::create(b, fromF32(b, scalar, type), lse, ValueRange(r));
+    }
+  });
+}
 
 /// Row by row in scalars, for any layout and type.
 void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
@@ -313,9 +380,6 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
     });
     if (Value lse = op.getLogSumExp()) {
       Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
-      if (op.getLog2())
-        max = arith::MulFOp::create(b, max,
-                                    constantF32(b, static_cast<float>(kLn2)));
       Value natural =
           arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
       Value value =
@@ -331,9 +395,6 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
 LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target) {
   auto accType = cast<MemRefType>(op.getAcc().getType());
-  if (accType.getDimSize(0) != 1)
-    return op.emitOpError() << "has " << accType.getDimSize(0)
-                            << " partials, but the CPU kernel merges 1";
   for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
     if (!getElementTypeOrSelf(state.getType()).isF32())
       return op.emitOpError("partials must be f32 to be lowered, got ")
@@ -346,8 +407,18 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
   bool rowsInnermost =
       succeeded(accType.getStridesAndOffset(strides, offset)) &&
       strides[1] == 1 && accType.getDimSize(1) % target.getLanes() == 0;
+  bool wholeRows = succeeded(accType.getStridesAndOffset(strides, offset)) &&
+                   strides[2] == 1 && !ShapedType::isDynamic(strides[1]) &&
+                   strides[1] % target.getLanes() == 0;
+  bool single = accType.getDimSize(0) == 1;
   Value lse = op.getLogSumExp();
-  if (rowsInnermost && isF32WithUnitColumns(op.getOutput()) &&
+  if (wholeRows && isContiguousColumns(op.getOutput()))
+    mergeRows(b, e, op);
+  else if (!single)
+    return op.emitOpError("partials must have rows of whole vectors to be "
+                          "merged, got ")
+           << accType;
+  else if (rowsInnermost && isF32WithUnitColumns(op.getOutput()) &&
       (!lse || isF32WithUnitColumns(lse)))
     MergeLowering(b, e, op).run();
   else

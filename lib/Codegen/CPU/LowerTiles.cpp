@@ -28,8 +28,11 @@ LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
   if (!type)
     return failure();
   int64_t lanes = target.getLanes();
-  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
-      !type.getElementType().isF32() || type.getRank() > 2 ||
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!type.hasStaticShape() || type.getRank() == 0 ||
+      failed(type.getStridesAndOffset(strides, offset)) ||
+      strides.back() != 1 || !type.getElementType().isF32() || type.getRank() > 2 ||
       type.getShape().back() % lanes)
     return failure();
   rewriter.setInsertionPoint(op);

@@ -33,7 +33,33 @@ std::array<int64_t, 2> chooseRegisters(TargetAttr target) {
   return {6, 2};
 }
 
-ScheduleAttr scheduleAttention(TargetAttr target) {
+/// Query rows that share a key head, when they are few and known: the heads of
+/// one group times the query length. 0 when they are not.
+int64_t countGroupRows(AttentionOp op) {
+  auto query = cast<ShapedType>(op.getQuery().getType());
+  auto key = cast<ShapedType>(op.getKey().getType());
+  auto value = cast<ShapedType>(op.getValue().getType());
+  if (query.isDynamicDim(1) || query.isDynamicDim(2) || key.isDynamicDim(1) ||
+      value.isDynamicDim(1) || query.getDimSize(2) == 0)
+    return 0;
+  return query.getDimSize(1) / key.getDimSize(1) * query.getDimSize(2);
+}
+
+/// A decoding step: too few rows to fill vectors, and all of them read the same
+/// keys, which come from memory once. Keys are split by length alone, so that
+/// bits do not depend on the number of threads.
+ScheduleAttr scheduleFewRows(TargetAttr target, int64_t rows) {
+  std::array<int64_t, 2> registers = chooseRegisters(target);
+  return ScheduleAttr::get(
+      target.getContext(), Kernel::FeaturesInLanes,
+      {static_cast<int64_t>(llvm::PowerOf2Ceil(rows)), 128}, registers,
+      target.getLanes(), /*split=*/2048);
+}
+
+ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
+  int64_t groupRows = countGroupRows(op);
+  if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
+    return scheduleFewRows(target, groupRows);
   std::array<int64_t, 2> registers = chooseRegisters(target);
   int64_t lanes = target.getLanes();
   // 64 rows amortise each pass over the keys; 64 keys keep the weights of a
@@ -42,7 +68,7 @@ ScheduleAttr scheduleAttention(TargetAttr target) {
   int64_t rows = std::max<int64_t>(width, 64 / width * width);
   int64_t keys = 64 / registers[0] * registers[0];
   return ScheduleAttr::get(target.getContext(), Kernel::QueriesInLanes,
-                           {rows, keys}, registers, lanes);
+                           {rows, keys}, registers, lanes, /*split=*/0);
 }
 
 ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
@@ -50,7 +76,8 @@ ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
   int64_t lanes = target.getLanes(), width = registers[1] * lanes;
   int64_t columns = std::max<int64_t>(width, 64 / width * width);
   return ScheduleAttr::get(target.getContext(), Kernel::Gemm,
-                           {16 * registers[0], columns}, registers, lanes);
+                           {16 * registers[0], columns}, registers, lanes,
+                           /*split=*/0);
 }
 
 /// Says what was chosen, or that somebody else had chosen before.
@@ -98,7 +125,7 @@ class SelectSchedulePass
       if (auto fused = dyn_cast<AttentionOp>(op)) {
         bool isGiven = given || fused.getSchedule();
         if (!fused.getSchedule())
-          fused.setScheduleAttr(given ? given : scheduleAttention(target));
+          fused.setScheduleAttr(given ? given : scheduleAttention(fused, target));
         // LLVM cannot select a conversion of 4-lane masks with AVX-512.
         if (target.getIsa() == ISA::AVX512 &&
             fused.getSchedule()->getLanes() < 8) {

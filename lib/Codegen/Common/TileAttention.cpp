@@ -21,6 +21,7 @@
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_TILEATTENTIONPASS
@@ -139,6 +140,8 @@ public:
     Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
     queryCount = x.dim(op.getQuery(), 2);
     keyCount = x.dim(op.getKey(), 2);
+    if (schedule.getKernel() == Kernel::FeaturesInLanes)
+      return emitFewRows(batches);
     keyGroup = x.div(heads, x.dim(op.getKey(), 1));
     valueGroup = x.div(heads, x.dim(op.getValue(), 1));
     Value tiles = x.ceilDiv(queryCount, tileRows);
@@ -183,20 +186,7 @@ private:
     fill(b, sum, 0.0f);
     acc = transpose(b, acc);
 
-    // Absolute position of the tile, as the programs see it.
-    Value at[4] = {batch, head, firstRow, zero};
-    for (auto [index, offset] : llvm::enumerate(op.getOffsets()))
-      at[index] = x.add(at[index], offset);
-
-    if (op.getMask().empty()) {
-      emitLoop(zero, keyCount, [&](Value key) {
-        emitBlock(queryTile, at, key,
-                  x.min(x.constant(blockKeys), x.sub(keyCount, key)),
-                  /*masked=*/false);
-      });
-    } else {
-      emitMaskedBlocks(queryTile, at);
-    }
+    emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
     SmallVector<Value> outputs{
         viewRows(b, op.getOutput(), own, firstRow, rows)};
@@ -204,7 +194,170 @@ private:
       outputs.push_back(viewRows(b, lse, own, firstRow, rows));
     MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                             addLeadingOne(b, max), addLeadingOne(b, sum),
-                            outputs, /*log2=*/false);
+                            outputs);
+  }
+
+  /// Online attention over keys [keyBegin, keyEnd). `position` is the tile's
+  /// batch element, head and first row; the mask is asked for `maskRows` rows.
+  void emitBlocks(Value queryTile, std::array<Value, 3> position,
+                  Value maskRows, Value keyBegin, Value keyEnd) {
+    // Absolute position of the tile, as the programs see it.
+    SmallVector<Value> at(position.begin(), position.end());
+    at.push_back(x.constant(0));
+    for (auto [index, offset] : llvm::enumerate(op.getOffsets()))
+      at[index] = x.add(at[index], offset);
+    if (!op.getMask().empty())
+      return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
+    emitLoop(keyBegin, keyEnd, [&](Value key) {
+      emitBlock(queryTile, at, key,
+                x.min(x.constant(blockKeys), x.sub(keyEnd, key)),
+                /*masked=*/false);
+    });
+  }
+
+  /// The rows of all heads of a group as one tile; keys in tasks of
+  /// `schedule.split`, each with a partial result, which are merged in order.
+  void emitFewRows(Value batches) {
+    auto queryType = cast<MemRefType>(op.getQuery().getType());
+    int64_t heads = queryType.getDimSize(1), headRows = queryType.getDimSize(2);
+    int64_t keyHeads = cast<MemRefType>(op.getKey().getType()).getDimSize(1);
+    int64_t group = heads / keyHeads, lanes = schedule.getLanes();
+    int64_t headDim = queryType.getDimSize(3);
+    int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
+    int64_t storedDim = llvm::alignTo(valueDim, lanes);
+    int64_t split = schedule.getSplit() ? schedule.getSplit()
+                                        : std::numeric_limits<int32_t>::max();
+    // At least one, so that rows without keys are written too.
+    Value parts = b.createOrFold<arith::MaxSIOp>(x.ceilDiv(keyCount, split),
+                                                 x.constant(1));
+
+    // Partial results, one a task.
+    auto allocatePartials = [&](ArrayRef<int64_t> tile) {
+      SmallVector<int64_t> shape{ShapedType::kDynamic, keyHeads,
+                                 ShapedType::kDynamic};
+      llvm::append_range(shape, tile);
+      return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()),
+                                     ValueRange{batches, parts})
+          .getResult();
+    };
+    Value accs = allocatePartials({tileRows, storedDim});
+    Value maxes = allocatePartials({tileRows});
+    Value sums = allocatePartials({tileRows});
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto tasks = scf::ForallOp::create(
+          b,
+          ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
+                                 b.getIndexAttr(keyHeads),
+                                 getAsOpFoldResult(parts)},
+          ValueRange(), std::nullopt);
+      b.setInsertionPointToStart(tasks.getBody());
+      Value batch = tasks.getInductionVar(0),
+            keyHead = tasks.getInductionVar(1), part = tasks.getInductionVar(2);
+      keyAt = valueAt = {batch, keyHead};
+      Value firstHead = x.mul(keyHead, x.constant(group));
+
+      int64_t storedHeadDim = llvm::alignTo(headDim, lanes);
+      Value storage = allocate(b, {tileRows, storedHeadDim});
+      fill(b, storage, 0.0f);
+      for (int64_t g = 0; g < group; ++g) {
+        SmallVector<Value> own{batch, x.add(firstHead, x.constant(g))};
+        Value source = viewRows(b, op.getQuery(), own, x.constant(0),
+                                x.constant(headRows));
+        PackOp::create(b, TypeRange(), source,
+                       viewBlock(storage, g * headRows, headRows, headDim),
+                       b.getF64FloatAttr(op.getScale().convertToDouble()));
+      }
+      acc = viewPart(accs, batch, keyHead, part);
+      max = viewPart(maxes, batch, keyHead, part);
+      sum = viewPart(sums, batch, keyHead, part);
+      fill(b, acc, 0.0f);
+      fill(b, max, -INFINITY);
+      fill(b, sum, 0.0f);
+      acc = viewBlock(acc, 0, tileRows, valueDim);
+      this->headRows = headRows;
+      headGroup = group;
+      Value begin = x.mul(part, x.constant(split));
+      Value end = x.min(keyCount, x.add(begin, x.constant(split)));
+      emitBlocks(viewBlock(storage, 0, tileRows, headDim),
+                 {batch, firstHead, x.constant(0)}, x.constant(headRows), begin,
+                 end);
+    }
+
+    auto tasks = scf::ForallOp::create(
+        b,
+        ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
+                               b.getIndexAttr(heads)},
+        ValueRange(), std::nullopt);
+    b.setInsertionPointToStart(tasks.getBody());
+    Value batch = tasks.getInductionVar(0), head = tasks.getInductionVar(1);
+    Value keyHead = x.div(head, x.constant(group));
+    Value firstRow = x.mul(x.sub(head, x.mul(keyHead, x.constant(group))),
+                           x.constant(headRows));
+    SmallVector<Value> own{batch, head};
+    auto output = [&](Value memref) {
+      return viewRows(b, memref, own, x.constant(0), x.constant(headRows));
+    };
+    SmallVector<Value> outputs{output(op.getOutput())};
+    if (Value lse = op.getLogSumExp())
+      outputs.push_back(output(lse));
+    MergePartialsOp::create(
+        b, TypeRange(),
+        viewPartials(accs, batch, keyHead, parts, firstRow, headRows, valueDim),
+        viewPartials(maxes, batch, keyHead, parts, firstRow, headRows),
+        viewPartials(sums, batch, keyHead, parts, firstRow, headRows), outputs);
+  }
+
+  /// `memref[row : row + rows, 0 : columns]` of a rank-2 memref.
+  Value viewBlock(Value memref, int64_t row, int64_t rows, int64_t columns) {
+    return memref::SubViewOp::create(
+        b, memref,
+        ArrayRef<OpFoldResult>{b.getIndexAttr(row), b.getIndexAttr(0)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(rows), b.getIndexAttr(columns)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+  }
+
+  /// The tile `partials[batch, keyHead, part]`.
+  Value viewPart(Value partials, Value batch, Value keyHead, Value part) {
+    auto type = cast<MemRefType>(partials.getType());
+    SmallVector<OpFoldResult> offsets{batch, keyHead, part};
+    SmallVector<OpFoldResult> sizes(3, b.getIndexAttr(1)),
+        strides(type.getRank(), b.getIndexAttr(1));
+    SmallVector<int64_t> shape;
+    for (int64_t d = 3; d < type.getRank(); ++d) {
+      offsets.push_back(b.getIndexAttr(0));
+      sizes.push_back(b.getIndexAttr(type.getDimSize(d)));
+      shape.push_back(type.getDimSize(d));
+    }
+    auto viewType = memref::SubViewOp::inferRankReducedResultType(
+        shape, type, offsets, sizes, strides);
+    return memref::SubViewOp::create(b, cast<MemRefType>(viewType), partials,
+                                     offsets, sizes, strides);
+  }
+
+  /// Rows [row, row + rows) and the first `columns` of every part of
+  /// `partials[batch, keyHead]`; rank 2 without columns.
+  Value viewPartials(Value partials, Value batch, Value keyHead, Value parts,
+                     Value row, int64_t rows, int64_t columns = 0) {
+    auto type = cast<MemRefType>(partials.getType());
+    SmallVector<OpFoldResult> offsets{batch, keyHead, b.getIndexAttr(0),
+                                      getAsOpFoldResult(row)};
+    SmallVector<OpFoldResult> sizes{b.getIndexAttr(1), b.getIndexAttr(1),
+                                    getAsOpFoldResult(parts),
+                                    b.getIndexAttr(rows)};
+    SmallVector<int64_t> shape{ShapedType::kDynamic, rows};
+    if (std::optional<int64_t> known = getConstantIntValue(parts))
+      shape[0] = *known;
+    if (columns) {
+      offsets.push_back(b.getIndexAttr(0));
+      sizes.push_back(b.getIndexAttr(columns));
+      shape.push_back(columns);
+    }
+    SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
+    auto viewType = memref::SubViewOp::inferRankReducedResultType(
+        shape, type, offsets, sizes, strides);
+    return memref::SubViewOp::create(b, cast<MemRefType>(viewType), partials,
+                                     offsets, sizes, strides);
   }
 
   void emitLoop(Value lower, Value upper, function_ref<void(Value)> body) {
@@ -216,9 +369,17 @@ private:
 
   /// One loop over the blocks of three ranges: [lower, fullLower) needs the
   /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
-  void emitMaskedBlocks(Value queryTile, ValueRange at) {
-    TileBounds bounds = emitTileBounds(b, op.getMask(), at[0], at[1], at[2],
-                                       x.add(at[2], rows), at[3], keyCount);
+  void emitMaskedBlocks(Value queryTile, ValueRange at, Value maskRows,
+                        Value keyBegin, Value keyEnd) {
+    Value lastHead =
+        headGroup > 1 ? x.add(at[1], x.constant(headGroup - 1)) : at[1];
+    TileBounds bounds =
+        emitTileBounds(b, op.getMask(), at[0], at[1], lastHead, at[2],
+                       x.add(at[2], maskRows), at[3], keyCount);
+    // The part of the task.
+    for (Value *bound : {&bounds.lower, &bounds.fullLower, &bounds.fullUpper,
+                         &bounds.upper})
+      *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
     // Whole blocks in the two ranges that another one follows.
     Value headBlocks =
         x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), blockKeys);
@@ -269,7 +430,8 @@ private:
     Value values = viewRows(b, op.getValue(), valueAt, key, count);
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-        at[2], x.add(at[3], key), rows, /*log2=*/false, schedule);
+        at[2], x.add(at[3], key), rows,
+        headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
     IRMapping mapping;
     if (!op.getScore().empty())
       op.getScore().cloneInto(&block.getScore(), mapping);
@@ -282,6 +444,10 @@ private:
   AttentionOp op;
   ScheduleAttr schedule;
   int64_t tileRows, blockKeys;
+  /// Rows of each head in a tile of several heads, or 0.
+  int64_t headRows = 0;
+  /// Heads of one tile.
+  int64_t headGroup = 1;
   Value queryCount, keyCount, rows, acc, max, sum;
   /// Query heads of one key head and of one value head.
   Value keyGroup, valueGroup;

@@ -38,19 +38,15 @@ static Value applyPrograms(ScalarBuilder &build, Value score, ValueRange pair,
                       build.constant(score.getType(), -kInfinity));
 }
 
-/// exp, or 2 to the power of `x`.
-static Value exponential(ScalarBuilder &build, Value x, bool base2) {
-  if (base2)
-    return math::Exp2Op::create(build.builder, build.loc, x);
+static Value exponential(ScalarBuilder &build, Value x) {
   return math::ExpOp::create(build.builder, build.loc, x);
 }
 
 /// exp(x - max), and 0 for an absent x (-inf) whatever the maximum.
-static Value exponentialBelow(ScalarBuilder &build, Value x, Value max,
-                              bool base2) {
+static Value exponentialBelow(ScalarBuilder &build, Value x, Value max) {
   return build.select(build.equals(x, -kInfinity),
                       build.constant(x.getType(), 0.0),
-                      exponential(build, build.sub(x, max), base2));
+                      exponential(build, build.sub(x, max)));
 }
 
 static Value maximum(ScalarBuilder &build, Value a, Value b) {
@@ -100,7 +96,6 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
 
 Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   Type element = getSumType(getElementTypeOrSelf(op.getQuery().getType()));
-  bool base2 = op.getLog2();
   Value oldAcc = build.castElements(op.getAcc(), element);
   Value oldMax = build.castElements(op.getMax(), element);
   Value oldSum = build.castElements(op.getSum(), element);
@@ -135,12 +130,12 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   });
   // What earlier blocks summed below their maximum moves below the new one.
   Value decay = build.map(stats, element, {oldMax, max}, [&](LoopBody &b) {
-    return exponentialBelow(b, b.inputs[0], b.inputs[1], base2);
+    return exponentialBelow(b, b.inputs[0], b.inputs[1]);
   });
   Value exps =
       build.loops(2, {{scores, {M, N}}, {max, {M}}},
                   {build.empty(sizes, element), {M, N}}, [&](LoopBody &b) {
-                    return exponentialBelow(b, b.inputs[0], b.inputs[1], base2);
+                    return exponentialBelow(b, b.inputs[0], b.inputs[1]);
                   });
   auto decayed = [&](LoopBody &b) { return b.mul(b.inputs[0], b.inputs[1]); };
   Value sum =
@@ -170,7 +165,6 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
 
 Results attn::lower(TensorLoops &build, MergePartialsOp op) {
   Type element = getSumType(getElementTypeOrSelf(op.getAcc().getType()));
-  bool base2 = op.getLog2();
   Value partials = op.getMax();
   SmallVector<OpFoldResult> sizes = build.sizes(op.getOutput());
   TensorLoops::Sizes rows = ArrayRef(sizes).drop_back();
@@ -189,7 +183,7 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
   });
   /// exp(max of the partial - max of all) times `x`, or nothing.
   auto accumulate = [&](LoopBody &b, Value rowMax, Value x) {
-    Value weight = exponential(b, b.sub(load(b, op.getMax()), rowMax), base2);
+    Value weight = exponential(b, b.sub(load(b, op.getMax()), rowMax));
     return b.select(b.equals(load(b, op.getSum()), 0.0), b.output,
                     b.add(b.output, b.mul(weight, x)));
   };
@@ -218,13 +212,10 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
   if (Value init = op.getLogSumExp()) {
     Type lseType = getElementTypeOrSelf(init.getType());
     results.push_back(build.map(rows, lseType, {max, total}, [&](LoopBody &b) {
-      Value natural = b.inputs[0];
-      if (base2)
-        natural = b.mul(natural, b.constant(element, llvm::numbers::ln2));
       Value log = math::LogOp::create(b.builder, b.loc, b.inputs[1]);
       Value lse =
           b.select(b.equals(b.inputs[1], 0.0), b.constant(element, -kInfinity),
-                   b.add(natural, log));
+                   b.add(b.inputs[0], log));
       return b.cast(lse, lseType);
     }));
   }

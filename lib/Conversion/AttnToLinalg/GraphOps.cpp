@@ -93,10 +93,13 @@ Softmax attn::buildSoftmax(TensorLoops &build, Value scores) {
   softmax.sum = build.loops(
       4, {{exps, {B, H, I, J}}}, {build.fill(rows, element, 0.0), {B, H, I}},
       [&](LoopBody &b) { return b.add(b.output, b.inputs[0]); });
+  // Only what is hidden has no weight: 0 / sum may be NaN in a row with one.
   softmax.weights = build.loops(
-      4, {{exps, {B, H, I, J}}, {softmax.sum, {B, H, I}}},
+      4,
+      {{exps, {B, H, I, J}}, {softmax.sum, {B, H, I}}, {scores, {B, H, I, J}}},
       {build.empty(sizes, element), {B, H, I, J}}, [&](LoopBody &b) {
-        return b.select(b.equals(b.inputs[0], 0.0), b.constant(element, 0.0),
+        return b.select(b.equals(b.inputs[2], -kInfinity),
+                        b.constant(element, 0.0),
                         b.div(b.inputs[0], b.inputs[1]));
       });
   return softmax;
@@ -357,12 +360,12 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
       require(b.compare(CmpIPredicate::sle, j, diagonal));
     if (std::optional<ArrayRef<int64_t>> window = op.getWindow()) {
       auto [left, right] = std::pair((*window)[0], (*window)[1]);
+      // A distance, so that a huge bound does not overflow when added.
+      Value distance = b.sub(j, diagonal);
       if (left >= 0)
-        require(
-            b.compare(CmpIPredicate::sge, j, b.sub(diagonal, b.index(left))));
+        require(b.compare(CmpIPredicate::sge, distance, b.index(-left)));
       if (right >= 0)
-        require(
-            b.compare(CmpIPredicate::sle, j, b.add(diagonal, b.index(right))));
+        require(b.compare(CmpIPredicate::sle, distance, b.index(right)));
     }
     if (op.getLengths())
       require(b.compare(CmpIPredicate::slt, j,

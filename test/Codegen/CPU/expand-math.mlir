@@ -1,6 +1,8 @@
 // Math functions on one register become instructions of the target.
 
 // RUN: attn-opt %s --attn-cpu-expand-math --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-cpu-expand-math --split-input-file --remarks-filter-missed=attn \
+// RUN:   --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
 // AVX-512: reduce, a polynomial of degree 5, scalef.
@@ -44,5 +46,33 @@ func.func @portable(%x: vector<4xf32>) -> vector<4xf32> {
   %y = math.exp2 %x : vector<4xf32>
   %z = math.tanh %y : vector<4xf32>
   return %z : vector<4xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
+// An expansion into another function is expanded in turn.
+// CHECK-LABEL: func.func @nested
+// CHECK-NOT: math.log
+// CHECK: return
+func.func @nested(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.log1p %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
+// What has no expansion stays, with a remark; on scalars it is what it was.
+// REMARK: Function=power {{.*}}math.powf is one library call for each pair of query and key
+// REMARK-NOT: Function=
+// CHECK-LABEL: func.func private @power_task_0
+// CHECK: math.powf
+func.func private @power_task_0(%x: vector<8xf32>, %y: f32) -> (vector<8xf32>, f32) {
+  %z = math.powf %x, %x : vector<8xf32>
+  %w = math.powf %y, %y : f32
+  return %z, %w : vector<8xf32>, f32
 }
 }

@@ -48,22 +48,3 @@ func.func @rows_not_contiguous(%q: memref<16x8xf32>, %k: memref<?x8xf32>, %max: 
   return
 }
 }
-
-// -----
-
-module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
-func.func @control_flow(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %max: memref<16xf32>, %n: index, %c: i1) {
-  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%q, %max, %max : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {
-  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{cannot be evaluated on vector lanes}}
-    %x = scf.if %c -> f32 {
-      scf.yield %s : f32
-    } else {
-      %y = arith.negf %s : f32
-      scf.yield %y : f32
-    }
-    attn.yield %x : f32
-  }
-  return
-}
-}

@@ -17,7 +17,7 @@
 // CHECK: %[[COUNT:.*]] = arith.minsi
 // CHECK: memref.subview %[[K]][%[[B]], %[[GROUP]], %[[J]], 0] [1, 1, %[[COUNT]], 64]
 // CHECK: memref.subview %[[V]][%[[B]], %[[GROUP]], %[[J]], 0] [1, 1, %[[COUNT]], 32]
-// CHECK: attn.online_attention {{.*}} at(%[[B]], %[[H]], %[[FIRST]], %[[J]]) schedule(
+// CHECK: attn.online_attention {{.*}} at(%[[B]], %[[H]], %[[FIRST]], %[[J]]) rows(%[[ROWS]]) schedule(
 // CHECK-NOT: mask
 // CHECK: attn.merge_partials
 // CHECK-NOT: attn.attention

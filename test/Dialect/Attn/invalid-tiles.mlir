@@ -98,22 +98,9 @@ func.func @online_c4_sum(%q: memref<8x64xf32>, %m: memref<8xf32>, %l: memref<9xf
 
 // -----
 
-// online_attention C5: log2 excludes a score region
+// online_attention C5: regions as in attention
 func.func @online_c5(%q: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
-  // expected-error @+1 {{log2 excludes a score region (C5)}}
-  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
-      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i) log2 score {
-  ^bb0(%s: f32, %b: index, %h: index, %r: index, %c: index):
-    attn.yield %s : f32
-  }
-  return
-}
-
-// -----
-
-// online_attention C6: regions as in attention
-func.func @online_c6(%q: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
-  // expected-error @+1 {{mask region must have arguments ('index', 'index', 'index', 'index'), got () (C6)}}
+  // expected-error @+1 {{mask region must have arguments ('index', 'index', 'index', 'index'), got () (C5)}}
   attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
       outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i) mask {
     %true = arith.constant true

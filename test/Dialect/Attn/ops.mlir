@@ -112,9 +112,9 @@ func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: ten
 // CHECK: attn.pack ins(%{{.*}} : memref<?x64xf16>) outs(%{{.*}} : memref<64x64xf32, strided<[1, 64]>>) factor 1.250000e-01
 // CHECK: attn.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
 // CHECK-SAME: outs(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
-// CHECK-SAME: at(%{{[^)]*}}) log2 mask {
+// CHECK-SAME: at(%{{[^)]*}}) mask {
 // CHECK: attn.merge_partials ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
-// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<?x32xf16>, memref<?xf32>) log2
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<?x32xf16>, memref<?xf32>)
 func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1, 64]>>,
                  %q: memref<64x64xf32>, %k: memref<?x64xf32>, %v: memref<?x32xf32>,
                  %acc: memref<64x32xf32>, %stat: memref<64xf32>, %at: index,
@@ -123,13 +123,13 @@ func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1,
   attn.pack ins(%source : memref<?x64xf16>) outs(%tile : memref<64x64xf32, strided<[1, 64]>>) factor 0.125
   attn.online_attention ins(%q, %k, %v : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
       outs(%acc, %stat, %stat : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
-      at(%at, %at, %at, %at) log2 mask {
+      at(%at, %at, %at, %at) mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %visible = arith.cmpi sle, %j, %i : index
     attn.yield %visible : i1
   }
   attn.merge_partials ins(%accs, %stats, %stats : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
-      outs(%o, %lse : memref<?x32xf16>, memref<?xf32>) log2
+      outs(%o, %lse : memref<?x32xf16>, memref<?xf32>)
   return
 }
 

@@ -23,6 +23,7 @@
 #include "mlir/Parser/Parser.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <gmock/gmock.h>
 
@@ -247,6 +248,70 @@ TEST(CompiledModule, RefusesWrongOutputs) {
               HasSubstr("result 0: expected row-major memory without gaps"));
   TensorView nothing{ElementType::f32, nullptr, {3, 4}, {4, 1}};
   EXPECT_THAT(runError(inputs, {nothing}), HasSubstr("got none"));
+}
+
+TEST(CompiledModule, RefusesOutputsThatOverlapInputs) {
+  // 4 rows of 4; views begin at any of the 64 elements behind them.
+  HostTensor a = ramp(16, 1), b = ramp(4, 1);
+  auto at = [&](int64_t element, int64_t stride) {
+    return TensorView{
+        ElementType::f32, a.dataAs<float>() + element, {4, 4}, {stride, 1}};
+  };
+  auto error = [&](const TensorView &input, const TensorView &output) {
+    std::vector<CallArgument> inputs = {input, 1.0, b.view()};
+    TensorView result = output;
+    return llvm::toString(scaleAdd().run("scale_add", inputs, result));
+  };
+  auto bytes = [&](int64_t begin, int64_t end) {
+    float *base = a.dataAs<float>();
+    return llvm::formatv("bytes {0:x} to {1:x}",
+                         reinterpret_cast<intptr_t>(base + begin),
+                         reinterpret_cast<intptr_t>(base + end))
+        .str();
+  };
+  auto overlap = [&](int64_t output, int64_t input, int64_t inputEnd) {
+    return "result 0: expected memory apart from the arguments, got " +
+           bytes(output, output + 16) + ", which overlaps argument 'a' in " +
+           bytes(input, inputEnd);
+  };
+  // The same memory, one element at either end, and neighbours.
+  EXPECT_EQ(error(at(16, 4), at(16, 4)), overlap(16, 16, 32));
+  EXPECT_EQ(error(at(16, 4), at(31, 4)), overlap(31, 16, 32));
+  EXPECT_EQ(error(at(16, 4), at(1, 4)), overlap(1, 16, 32));
+  EXPECT_EQ(error(at(16, 4), at(32, 4)), "");
+  EXPECT_EQ(error(at(16, 4), at(0, 4)), "");
+  // Rows 20 apart leave gaps of 16 elements, in which an output fits.
+  EXPECT_EQ(error(at(0, 20), at(4, 4)), "");
+  EXPECT_EQ(error(at(0, 20), at(24, 4)), "");
+  EXPECT_EQ(error(at(0, 20), at(23, 4)), overlap(23, 0, 64));
+  EXPECT_EQ(error(at(0, 20), at(25, 4)), overlap(25, 0, 64));
+  // Backwards, and one row again and again.
+  EXPECT_EQ(error(at(60, -20), at(3, 4)), overlap(3, 0, 64));
+  EXPECT_EQ(error(at(60, -20), at(4, 4)), "");
+  EXPECT_EQ(error(at(8, 0), at(11, 4)), overlap(11, 8, 12));
+  EXPECT_EQ(error(at(8, 0), at(12, 4)), "");
+  // Nothing overlaps nothing.
+  TensorView none{ElementType::f32, a.data(), {0, 4}, {4, 1}};
+  std::vector<CallArgument> inputs = {none, 1.0, none};
+  EXPECT_EQ(llvm::toString(scaleAdd().run("scale_add", inputs, none)), "");
+}
+
+TEST(CompiledModule, RefusesOutputsThatOverlapEachOther) {
+  // f32 [3], then f64 [1].
+  static auto module = valueOf(
+      CompiledModule::load(generate(infoGlobal(kScalarsInfo) + kScalars)));
+  HostTensor memory = tensor(ElementType::f64, {4});
+  std::vector<CallArgument> inputs = {1.0, 1.0, int64_t(1), int64_t(1), 1.0};
+  auto error = [&](int64_t second) {
+    std::vector<TensorView> outputs = {
+        {ElementType::f32, memory.data(), {3}, {1}},
+        {ElementType::f64, memory.dataAs<double>() + second, {1}, {1}}};
+    return llvm::toString(module->run("scalars", inputs, outputs));
+  };
+  EXPECT_THAT(error(1), HasSubstr("result 1: expected memory apart from the "
+                                  "other results, got bytes"));
+  EXPECT_THAT(error(1), HasSubstr("which overlaps result 0 in bytes"));
+  EXPECT_EQ(error(2), "");
 }
 
 TEST(CompiledModule, PreparedCallsCanBeRepeated) {

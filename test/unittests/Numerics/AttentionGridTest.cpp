@@ -238,11 +238,6 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
   EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
 }
 
-bool runAll() {
-  const char *grid = getenv("ATTN_GRID");
-  return grid && std::string(grid) == "all";
-}
-
 class AttentionGrid : public testing::TestWithParam<const char *> {};
 
 TEST_P(AttentionGrid, MatchesF64) {

@@ -222,6 +222,38 @@ TEST_P(Contract, LowestBiasIsUniformAndInfinityHides) {
   EXPECT_NEAR(o.get(8), (70 + keys - 1) / 2.0, 1e-3);
 }
 
+/// Sides of a window that no length reaches are unbounded.
+TEST_P(Contract, HugeWindows) {
+  constexpr int64_t huge = std::numeric_limits<int64_t>::max();
+  constexpr int64_t rows = 70, keys = 90, dim = 8;
+  const std::pair<int64_t, int64_t> windows[] = {
+      {0, huge}, {huge, 0}, {huge, huge}, {3, huge - 5}};
+  for (auto [left, right] : windows) {
+    std::string clause = "window[" + std::to_string(left) + ", " +
+                         std::to_string(right) + "](bottom_right)";
+    SCOPED_TRACE(clause);
+    auto module = compileGraph(graph(dim, clause));
+    ASSERT_TRUE(module);
+    Operand q(ElementType::f32, {1, 1, rows, dim}, true,
+              [](int64_t n) { return patternAt(0, n); });
+    Operand k(ElementType::f32, {1, 1, keys, dim}, true,
+              [](int64_t n) { return patternAt(1, n); });
+    Operand v(ElementType::f32, {1, 1, keys, dim}, true,
+              [](int64_t n) { return patternAt(2, n); });
+    reference::AttentionOptions options;
+    options.scale = 1.0;
+    options.mask = reference::window(left, right, keys - rows);
+    auto expected = llvm::cantFail(
+        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                             Tensor64::from(v.host), options));
+    HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 1, rows, dim});
+    double bound = attentionBound(ElementType::f32, 1.5) *
+                   std::sqrt(static_cast<double>(dim));
+    Comparison comparison = compare(o, expected.o.data);
+    EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+  }
+}
+
 TEST_P(Contract, SameBitsForThreadsAndBatch) {
   auto module =
       compileGraph(graph(40, "causal(bottom_right) lengths(%n : tensor<?xi32>)",

@@ -480,17 +480,15 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyExtents(*this)))
     return failure();
-  if (getLog2() && !getScore().empty())
-    return emitOpError("log2 excludes a score region (C5)");
   if (getHeadRows() && *getHeadRows() < 1)
     return emitOpError() << "head_rows must be positive, got " << *getHeadRows()
-                         << " (C5)";
+                         << " (C6)";
   return verifyDestination(*this, "C1");
 }
 
 LogicalResult OnlineAttentionOp::verifyRegions() {
   return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
-                        "C6");
+                        "C5");
 }
 
 void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,

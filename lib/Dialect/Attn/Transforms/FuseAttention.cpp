@@ -351,16 +351,17 @@ private:
         compare(arith::CmpIPredicate::sle, j, diagonal);
       if (softmax.getWindow()) {
         ArrayRef<int64_t> window = *softmax.getWindow();
+        // Beyond every length, and still far from overflow when added.
+        auto bound = [&](int64_t side) -> Value {
+          return arith::ConstantIndexOp::create(
+              b, std::min(window[side], int64_t(1) << 62));
+        };
         if (window[0] >= 0)
-          compare(
-              arith::CmpIPredicate::sge, j,
-              arith::SubIOp::create(
-                  b, diagonal, arith::ConstantIndexOp::create(b, window[0])));
+          compare(arith::CmpIPredicate::sge, j,
+                  arith::SubIOp::create(b, diagonal, bound(0)));
         if (window[1] >= 0)
-          compare(
-              arith::CmpIPredicate::sle, j,
-              arith::AddIOp::create(
-                  b, diagonal, arith::ConstantIndexOp::create(b, window[1])));
+          compare(arith::CmpIPredicate::sle, j,
+                  arith::AddIOp::create(b, diagonal, bound(1)));
       }
     }
     if (Value lengths = softmax.getLengths())

@@ -446,10 +446,8 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     arXiv:1805.02867; Dao et al., arXiv:2205.14135). A fresh state is
     `acc = 0`, `max = -inf`, `sum = 0`.
 
-    Scores are `dot(q, k)` as they come: the scale is already in `query`. With
-    `log2` they are exponents of two and there is no score region; without it
-    they are natural, and so is `max`. `at(b, h, i, j)` is the position of the
-    tile's first pair, so the regions see `(b, h, i + row, j + column)`. Rows
+    Scores are `dot(q, k)` as they come: the scale is already in `query`.
+    `at(b, h, i, j)` is the position of the tile's first pair, so the regions see `(b, h, i + row, j + column)`. Rows
     from `rows` on, when it is given, are padding: their state is undefined.
     With `head_rows`, the tile holds that many rows of each of several heads: row
     `r` is at `(b, h + r / head_rows, i + r mod head_rows)`.
@@ -458,20 +456,20 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     - C2: `query` and `key` have equal, static second extents.
     - C3: `key` and `value` have equal first extents.
     - C4: `acc` is `[M, Dv]`, `max` and `sum` are `[M]`.
-    - C5: `log2` excludes a score region; `head_rows` is positive.
-    - C6: regions are as in `attn.attention`.
+    - C5: regions are as in `attn.attention`.
+    - C6: `head_rows` is positive.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
-    UnitAttr:$log2, OptionalAttr<I64Attr>:$head_rows,
+    OptionalAttr<I64Attr>:$head_rows,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
-    `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)? (`log2` $log2^)?
+    `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
     (`head_rows` $head_rows^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
@@ -490,19 +488,18 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
     Partials are `(max [P, M], sum [P, M], acc [P, M, Dv])`; the outputs are
     `[R, Dv]` and, when given, the log-sum-exp `[R]`, `R <= M`: rows past `R`
     are padding. Partials with sum 0 are skipped; a row without any gives 0 and
-    -inf. The order of the merge is the order of the partials. `log2` as in
-    `attn.online_attention`; the log-sum-exp is natural always.
+    -inf. The order of the merge is the order of the partials.
 
     - C1: ranks are 3, 2, 2, then 2 and 1 for the outputs.
     - C2: the `P` and `M` extents agree.
     - C3: the outputs' second extent is `Dv`, and their first extents agree.
   }];
   let arguments = (ins AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
-    Variadic<AnyShaped>:$inits, UnitAttr:$log2);
+    Variadic<AnyShaped>:$inits);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
-    `outs` `(` $inits `:` type($inits) `)` (`log2` $log2^)? attr-dict
+    `outs` `(` $inits `:` type($inits) `)` attr-dict
     (`->` type($results)^)?
   }];
   let hasVerifier = 1;

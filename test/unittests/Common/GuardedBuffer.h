@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_TEST_UNITTESTS_NUMERICS_GUARDEDBUFFER_H
-#define ATTN_TEST_UNITTESTS_NUMERICS_GUARDEDBUFFER_H
+#ifndef ATTN_TEST_UNITTESTS_COMMON_GUARDEDBUFFER_H
+#define ATTN_TEST_UNITTESTS_COMMON_GUARDEDBUFFER_H
 
 #include <cstdlib>
 #include <cstring>
@@ -53,4 +53,4 @@ private:
 
 } // namespace attn::test
 
-#endif // ATTN_TEST_UNITTESTS_NUMERICS_GUARDEDBUFFER_H
+#endif // ATTN_TEST_UNITTESTS_COMMON_GUARDEDBUFFER_H
