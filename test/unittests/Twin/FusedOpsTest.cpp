@@ -1,5 +1,4 @@
-//===- FusedOpsTest.cpp - The twin's fused and tile ops against f64 -*- C++
-//-*-===//
+//===- FusedOpsTest.cpp - Fused and tile ops of the twin --------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -151,6 +150,38 @@ TEST_P(FusedOps, PlainAttention) {
   }
 }
 
+/// The twin in the types of the model: sums in f32, one rounding at the end,
+/// in the chain as in the fused op.
+TEST(FusedOpsNarrow, Attention) {
+  for (ElementType type : {ElementType::f16, ElementType::bf16}) {
+    std::string name = elementTypeName(type).str();
+    SCOPED_TRACE(name);
+    std::string t = "tensor<?x?x?x40x" + name + ">", s = kScores;
+    auto module = compile(
+        "func.func @f(%q: " + t + ", %k: " + t + ", %v: " + t + ", %o: " + t +
+            ") -> (" + t + ", " + t + ") {\n%s = attn.qk %q, %k : " + t + ", " +
+            t + " -> " + s + "\n%t = attn.scale %s by 0.25 : " + s +
+            "\n%p = attn.masked_softmax %t : " + s +
+            "\n%a = attn.weighted_sum %p, %v : " + s + ", " + t + " -> " + t +
+            "\n%b = attn.attention ins(%q, %k, %v : " + t + ", " + t + ", " +
+            t + ") outs(%o : " + t + ") scale 0.25 -> " + t +
+            "\nreturn %a, %b : " + t + ", " + t + "\n}\n",
+        "native", Lowering::Twin);
+    ASSERT_TRUE(module);
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall c(type);
+      Tensor64 q = c.floats({batch, 4, rows, 40});
+      Tensor64 k = c.floats({batch, 2, keys, 40});
+      Tensor64 v = c.floats({batch, 2, keys, 40});
+      c.floats({batch, 4, rows, 40}, [](int64_t) { return NAN; });
+      reference::AttentionOptions options;
+      options.scale = 0.25;
+      Tensor64 o = llvm::cantFail(reference::attention(q, k, v, options)).o;
+      c.expect(*module, {o, o});
+    }
+  }
+}
+
 /// [M, D] as [1, 1, M, D], and back.
 Tensor64 asHeads(const Tensor64 &x) {
   Shape shape{1, 1};
@@ -219,9 +250,9 @@ TEST_P(FusedOps, OnlineAttention) {
             bool never = (at.b + at.h + first + e / valueDim) % 3 == 1;
             return hasPrograms && never ? INFINITY : patternAt(30 + first, e);
           });
-          c.floats(acc);
-          c.floats(max);
-          c.floats(sum);
+          c.copyOf(acc);
+          c.copyOf(max);
+          c.copyOf(sum);
           table = c.floats({4});
           for (int64_t index : {at.b, at.h, at.i, at.j})
             c.index(index);
