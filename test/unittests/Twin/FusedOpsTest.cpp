@@ -1,5 +1,4 @@
-//===- FusedOpsTest.cpp - The twin's fused and tile ops against f64 -*- C++
-//-*-===//
+//===- FusedOpsTest.cpp - Fused and tile ops of the twin --------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -151,6 +150,38 @@ TEST_P(FusedOps, PlainAttention) {
   }
 }
 
+/// The twin in the types of the model: sums in f32, one rounding at the end,
+/// in the chain as in the fused op.
+TEST(FusedOpsNarrow, Attention) {
+  for (ElementType type : {ElementType::f16, ElementType::bf16}) {
+    std::string name = elementTypeName(type).str();
+    SCOPED_TRACE(name);
+    std::string t = "tensor<?x?x?x40x" + name + ">", s = kScores;
+    auto module = compile(
+        "func.func @f(%q: " + t + ", %k: " + t + ", %v: " + t + ", %o: " + t +
+            ") -> (" + t + ", " + t + ") {\n%s = attn.qk %q, %k : " + t + ", " +
+            t + " -> " + s + "\n%t = attn.scale %s by 0.25 : " + s +
+            "\n%p = attn.masked_softmax %t : " + s +
+            "\n%a = attn.weighted_sum %p, %v : " + s + ", " + t + " -> " + t +
+            "\n%b = attn.attention ins(%q, %k, %v : " + t + ", " + t + ", " +
+            t + ") outs(%o : " + t + ") scale 0.25 -> " + t +
+            "\nreturn %a, %b : " + t + ", " + t + "\n}\n",
+        "native", Lowering::Twin);
+    ASSERT_TRUE(module);
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall c(type);
+      Tensor64 q = c.floats({batch, 4, rows, 40});
+      Tensor64 k = c.floats({batch, 2, keys, 40});
+      Tensor64 v = c.floats({batch, 2, keys, 40});
+      c.floats({batch, 4, rows, 40}, [](int64_t) { return NAN; });
+      reference::AttentionOptions options;
+      options.scale = 0.25;
+      Tensor64 o = llvm::cantFail(reference::attention(q, k, v, options)).o;
+      c.expect(*module, {o, o});
+    }
+  }
+}
+
 /// [M, D] as [1, 1, M, D], and back.
 Tensor64 asHeads(const Tensor64 &x) {
   Shape shape{1, 1};
@@ -162,12 +193,14 @@ Tensor64 asTile(const Tensor64 &x) {
 }
 
 /// Keys in tiles of several sizes, the state passed from call to call; after
-/// each tile the state, and at the end the whole attention.
+/// each tile the state. With `rows` the last two rows are padding, of which
+/// nothing is asked.
 TEST_P(FusedOps, OnlineAttention) {
   for (int64_t headDim : {1, 8, 13, 40})
-    for (bool log2 : {false, true})
+    for (bool isPadded : {false, true})
       for (bool hasPrograms : {false, true}) {
-        SCOPED_TRACE("D " + std::to_string(headDim) + (log2 ? ", log2" : "") +
+        SCOPED_TRACE("D " + std::to_string(headDim) +
+                     (isPadded ? ", padded" : "") +
                      (hasPrograms ? ", programs" : ""));
         int64_t valueDim = headDim + 1;
         std::string q = tensorType("?x" + std::to_string(headDim)),
@@ -177,27 +210,26 @@ TEST_P(FusedOps, OnlineAttention) {
             "func.func @f(%q: " + q + ", %k: " + q + ", %v: " + v +
             ", %acc: " + v + ", %max: " + l + ", %sum: " + l +
             ", %table: tensor<?xf32>, %ob: index, %oh: index, %oi: index, "
-            "%oj: index) -> (" +
+            "%oj: index, %rows: index) -> (" +
             v + ", " + l + ", " + l +
             ") {\n%r:3 = attn.online_attention ins(%q, %k, %v : " + q + ", " +
             q + ", " + v + ") outs(%acc, %max, %sum : " + v + ", " + l + ", " +
-            l + ") at(%ob, %oh, %oi, %oj)" + (log2 ? " log2" : "") +
-            // log2 excludes a score program.
-            (hasPrograms && !log2 ? kScoreRegion : "") +
+            l + ") at(%ob, %oh, %oi, %oj)" + (isPadded ? " rows(%rows)" : "") +
+            (hasPrograms ? kScoreRegion : "") +
             (hasPrograms ? kMaskRegion : "") + " -> " + v + ", " + l + ", " +
             l + "\nreturn %r#0, %r#1, %r#2 : " + v + ", " + l + ", " + l +
             "\n}\n");
         ASSERT_TRUE(module);
 
         constexpr int64_t rows = 7;
-        // The second tile is empty; row 0 sees nothing before the third.
+        // The second tile is empty. With programs, rows 0 to 2 (4 and below)
+        // never see a key, row 3 one of the first tile, others more.
         const int64_t tiles[] = {2, 0, 5, 1, 9};
-        reference::TileOrigin at{1, 2, 6, 0};
-        const double unit = log2 ? std::log(2.0) : 1.0;
+        reference::TileOrigin at{1, 2, 2, 4};
         Tensor64 table;
         reference::AttentionOptions options;
-        options.scale = unit;
-        if (hasPrograms && !log2)
+        options.scale = 1; // it is in the query already
+        if (hasPrograms)
           options.score = [&](double x, int64_t b, int64_t h, int64_t i,
                               int64_t j) {
             return scoreOf(table, x, b, h, i, j);
@@ -219,27 +251,32 @@ TEST_P(FusedOps, OnlineAttention) {
             bool never = (at.b + at.h + first + e / valueDim) % 3 == 1;
             return hasPrograms && never ? INFINITY : patternAt(30 + first, e);
           });
-          c.floats(acc);
-          c.floats(max);
-          c.floats(sum);
+          c.copyOf(acc);
+          c.copyOf(max);
+          c.copyOf(sum);
           table = c.floats({4});
           for (int64_t index : {at.b, at.h, at.i, at.j})
             c.index(index);
+          c.index(rows - 2);
           std::vector<Tensor64> got =
               c.run(*module, {Shape{rows, valueDim}, Shape{rows}, Shape{rows}});
           ASSERT_EQ(got.size(), 3u);
           llvm::cantFail(reference::onlineAttention(
               state, asHeads(qs), asHeads(ks), asHeads(vs), options, at));
           at.j += keys;
+          if (isPadded)
+            for (int64_t r = rows - 2; r < rows; ++r) {
+              for (int64_t e = 0; e < valueDim; ++e)
+                got[0].at({r, e}) = state.accumulator.at({0, 0, r, e});
+              got[1].at({r}) = state.maximum.at({0, 0, r});
+              got[2].at({r}) = state.sum.at({0, 0, r});
+            }
           acc = got[0];
           max = got[1];
           sum = got[2];
           double spread = 2 * spreadOf(headDim);
           c.expectNear(acc, asTile(state.accumulator), spread);
-          Tensor64 natural = max;
-          for (double &value : natural.data)
-            value *= unit;
-          c.expectNear(natural, asTile(state.maximum), spread);
+          c.expectNear(max, asTile(state.maximum), spread);
           c.expectNear(sum, asTile(state.sum), spread);
           if (HasFailure())
             return;
@@ -250,68 +287,65 @@ TEST_P(FusedOps, OnlineAttention) {
 /// Several partials, among them some that are empty for some rows and hold
 /// anything there; fewer output rows than the state has.
 TEST_P(FusedOps, MergePartials) {
-  for (int64_t valueDim : {1, 3, 8, 40})
-    for (bool log2 : {false, true}) {
-      SCOPED_TRACE("Dv " + std::to_string(valueDim) + (log2 ? ", log2" : ""));
-      std::string d = std::to_string(valueDim), acc = tensorType("?x?x" + d),
-                  stats = tensorType("?x?"), o = tensorType("?x" + d),
-                  l = tensorType("?");
-      auto module = compileTwin(
-          "func.func @f(%acc: " + acc + ", %max: " + stats + ", %sum: " +
-          stats + ", %o: " + o + ", %l: " + l + ") -> (" + o + ", " + l +
-          ") {\n%r:2 = attn.merge_partials ins(%acc, %max, %sum : " + acc +
-          ", " + stats + ", " + stats + ") outs(%o, %l : " + o + ", " + l +
-          ")" + (log2 ? " log2" : "") + " -> " + o + ", " + l +
-          "\nreturn %r#0, %r#1 : " + o + ", " + l + "\n}\n");
-      ASSERT_TRUE(module);
-      const double unit = log2 ? std::log(2.0) : 1.0;
-      for (int64_t partials : {0, 1, 2, 5})
-        for (auto [rows, outRows] : {std::pair<int64_t, int64_t>{1, 1},
-                                     {6, 6},
-                                     {6, 4},
-                                     {6, 0},
-                                     {0, 0}}) {
-          SCOPED_TRACE("P " + std::to_string(partials) + ", M " +
-                       std::to_string(rows) + ", R " + std::to_string(outRows));
-          // Row 3 is empty everywhere, others in some partials.
-          int64_t m = std::max<int64_t>(rows, 1);
-          auto isEmpty = [&](int64_t n) {
-            return n % m == 3 || (n % m + n / m) % 3 == 2;
-          };
-          TwinCall c = call();
-          Tensor64 accs = c.floats({partials, rows, valueDim}, [&](int64_t n) {
-            return isEmpty(n / valueDim) ? NAN : 3 * patternAt(0, n);
-          });
-          Tensor64 maxs = c.floats({partials, rows}, [&](int64_t n) {
-            const double anything[] = {-INFINITY, NAN, INFINITY};
-            return isEmpty(n) ? anything[n % 3] : 20 * patternAt(1, n);
-          });
-          Tensor64 sums = c.floats({partials, rows}, [&](int64_t n) {
-            return isEmpty(n) ? 0 : 2 + patternAt(2, n);
-          });
-          c.floats({outRows, valueDim}, [](int64_t) { return NAN; });
-          c.floats({outRows}, [](int64_t) { return NAN; });
+  for (int64_t valueDim : {1, 3, 8, 40}) {
+    SCOPED_TRACE("Dv " + std::to_string(valueDim));
+    std::string d = std::to_string(valueDim), acc = tensorType("?x?x" + d),
+                stats = tensorType("?x?"), o = tensorType("?x" + d),
+                l = tensorType("?");
+    auto module = compileTwin(
+        "func.func @f(%acc: " + acc + ", %max: " + stats + ", %sum: " + stats +
+        ", %o: " + o + ", %l: " + l + ") -> (" + o + ", " + l +
+        ") {\n%r:2 = attn.merge_partials ins(%acc, %max, %sum : " + acc + ", " +
+        stats + ", " + stats + ") outs(%o, %l : " + o + ", " + l + ") -> " + o +
+        ", " + l + "\nreturn %r#0, %r#1 : " + o + ", " + l + "\n}\n");
+    ASSERT_TRUE(module);
+    for (int64_t partials : {0, 1, 2, 5})
+      for (auto [rows, outRows] : {std::pair<int64_t, int64_t>{1, 1},
+                                   {6, 6},
+                                   {6, 4},
+                                   {6, 0},
+                                   {0, 0}}) {
+        SCOPED_TRACE("P " + std::to_string(partials) + ", M " +
+                     std::to_string(rows) + ", R " + std::to_string(outRows));
+        // Row 3 is empty everywhere, others in some partials.
+        int64_t m = std::max<int64_t>(rows, 1);
+        auto isEmpty = [&](int64_t n) {
+          return n % m == 3 || (n % m + n / m) % 3 == 2;
+        };
+        TwinCall c = call();
+        Tensor64 accs = c.floats({partials, rows, valueDim}, [&](int64_t n) {
+          return isEmpty(n / valueDim) ? NAN : 3 * patternAt(0, n);
+        });
+        Tensor64 maxs = c.floats({partials, rows}, [&](int64_t n) {
+          const double anything[] = {-INFINITY, NAN, INFINITY};
+          return isEmpty(n) ? anything[n % 3] : 20 * patternAt(1, n);
+        });
+        Tensor64 sums = c.floats({partials, rows}, [&](int64_t n) {
+          return isEmpty(n) ? 0 : 2 + patternAt(2, n);
+        });
+        c.floats({outRows, valueDim}, [](int64_t) { return NAN; });
+        c.floats({outRows}, [](int64_t) { return NAN; });
 
-          std::vector<reference::OnlineState> states;
-          for (int64_t p = 0; p < partials; ++p) {
-            auto state = reference::OnlineState::empty(1, 1, outRows, valueDim);
-            for (int64_t r = 0; r < outRows; ++r) {
-              state.maximum.data[r] = unit * maxs.at({p, r});
-              state.sum.data[r] = sums.at({p, r});
-              for (int64_t e = 0; e < valueDim; ++e)
-                state.accumulator.data[r * valueDim + e] = accs.at({p, r, e});
-            }
-            states.push_back(std::move(state));
+        std::vector<reference::OnlineState> states;
+        for (int64_t p = 0; p < partials; ++p) {
+          auto state = reference::OnlineState::empty(1, 1, outRows, valueDim);
+          for (int64_t r = 0; r < outRows; ++r) {
+            state.maximum.data[r] = maxs.at({p, r});
+            state.sum.data[r] = sums.at({p, r});
+            for (int64_t e = 0; e < valueDim; ++e)
+              state.accumulator.data[r * valueDim + e] = accs.at({p, r, e});
           }
-          // The merge of no partials is that of an empty one.
-          if (states.empty())
-            states.push_back(
-                reference::OnlineState::empty(1, 1, outRows, valueDim));
-          auto expected = llvm::cantFail(reference::mergePartials(states));
-          // Maxima up to 30 lose some of their last bits in f32.
-          c.expect(*module, {asTile(expected.o), asTile(expected.lse)}, 4);
+          states.push_back(std::move(state));
         }
-    }
+        // The merge of no partials is that of an empty one.
+        if (states.empty())
+          states.push_back(
+              reference::OnlineState::empty(1, 1, outRows, valueDim));
+        auto expected = llvm::cantFail(reference::mergePartials(states));
+        // Maxima up to 30 lose some of their last bits in f32.
+        c.expect(*module, {asTile(expected.o), asTile(expected.lse)}, 4);
+      }
+  }
 }
 
 /// Rows and columns beyond the source are 0, nothing of it included.

@@ -52,7 +52,7 @@ public:
     auto seed = static_cast<int64_t>(operands.size());
     return floats(shape, [=](int64_t n) { return patternAt(seed, n); });
   }
-  Tensor64 floats(const Tensor64 &values) {
+  Tensor64 copyOf(const Tensor64 &values) {
     return floats(values.shape, [&](int64_t n) { return values.data[n]; });
   }
   void index(int64_t value) { inputs.push_back(value); }
