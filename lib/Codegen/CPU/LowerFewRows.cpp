@@ -164,7 +164,8 @@ private:
   }
 
   void emitRow(Value r) {
-    auto [head, row] = positionOf(r);
+    Value head, row;
+    std::tie(head, row) = positionOf(r);
     Value old = e.broadcast(memref::LoadOp::create(b, op.getMax(), r));
     Value none = e.splat(-INFINITY);
     // Programs and the maximum.
@@ -245,7 +246,7 @@ private:
     int64_t vectors = std::max<int64_t>(
         1, op.getSchedule()->getRegisters()[0] *
                op.getSchedule()->getRegisters()[1] / rows);
-    vectors = std::min(vectors, llvm::divideCeil(valueDim, lanes));
+    vectors = std::min<int64_t>(vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
     int64_t width = vectors * lanes, whole = valueDim / width * width;
     emitLoop(b, zero, e.index(whole), width, {},
              [&](Value d, ValueRange) -> Vectors {
