@@ -1,0 +1,211 @@
+//===- DecodeTest.cpp - A few query rows on many keys, against f64
+//----------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rows of a decoding step have a kernel of their own: every group size and
+// query length that it takes, masks of each kind, types, and key counts at and
+// around the edges of its blocks and splits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NumericsTest.h"
+
+#include <cmath>
+
+using namespace attn;
+using attn::reference::Tensor64;
+using namespace attn::test;
+
+namespace {
+
+/// Query heads of a group and query rows: products of 1 to 8.
+struct Rows {
+  int64_t group, queries;
+};
+constexpr Rows kRows[] = {{1, 1}, {4, 1}, {3, 1}, {8, 1}, {2, 2}, {1, 5}};
+constexpr int64_t kHeadDims[] = {1, 20, 64, 128};
+constexpr const char *kMasks[] = {"none", "offset", "lengths", "program",
+                                  "bias"};
+constexpr int64_t kLengths[] = {0, 1, 3, 16, 127, 129, 2047, 2049, 4500};
+constexpr int64_t kBatch = 2, kKeyHeads = 2;
+
+std::string graph(Rows rows, int64_t headDim, llvm::StringRef mask,
+                  const char *element) {
+  std::string heads = std::to_string(rows.group * kKeyHeads);
+  std::string queries = std::to_string(rows.queries);
+  std::string d = std::to_string(headDim), e = element;
+  std::string q = "tensor<?x" + heads + "x" + queries + "x" + d + "x" + e + ">";
+  std::string kv = "tensor<?x2x?x" + d + "x" + e + ">";
+  std::string s = "tensor<?x" + heads + "x" + queries + "x?xf32>";
+  std::string extra, clause, scoreOp, scores = "%t";
+  if (mask == "offset") {
+    extra = ", %extra: tensor<?xi32>";
+    clause = "causal(offset %extra : tensor<?xi32>)";
+  } else if (mask == "lengths") {
+    extra = ", %extra: tensor<?xi32>";
+    clause = "lengths(%extra : tensor<?xi32>)";
+  } else if (mask == "bias") {
+    std::string b = "tensor<" + heads + "x" + queries + "x?xf32>";
+    extra = ", %extra: " + b;
+    scoreOp = "%u = attn.bias %t, %extra : " + s + ", " + b + "\n";
+    scores = "%u";
+  } else if (mask == "program") {
+    // Depends on the head and the row, which are not the tile's.
+    clause = R"(visible {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %three = arith.constant 3 : index
+        %x = arith.addi %i, %j : index
+        %y = arith.addi %x, %h : index
+        %z = arith.remui %y, %three : index
+        %zero = arith.constant 0 : index
+        %w = arith.cmpi ne, %z, %zero : index
+        attn.yield %w : i1
+      })";
+  }
+  return "func.func @f(%q: " + q + ", %k: " + kv + ", %v: " + kv + extra +
+         ") -> " + q + " {\n%s = attn.qk %q, %k : " + q + ", " + kv + " -> " +
+         s + "\n%t = attn.scale %s by 0.25 : " + s + "\n" + scoreOp +
+         "%p = attn.masked_softmax " + scores + " " + clause + " : " + s +
+         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + kv + " -> " + q +
+         "\nreturn %o : " + q + "\n}\n";
+}
+
+void runLength(CompiledModule &module, Rows rows, int64_t headDim,
+               llvm::StringRef mask, ElementType type, int64_t keys) {
+  SCOPED_TRACE("Skv " + std::to_string(keys));
+  bool flush = keys % 2;
+  int64_t heads = rows.group * kKeyHeads;
+  llvm::SmallVector<int64_t> qShape{kBatch, heads, rows.queries, headDim};
+  llvm::SmallVector<int64_t> kvShape{kBatch, kKeyHeads, keys, headDim};
+  // Keys that nobody sees are NaN: what is hidden must not matter.
+  std::vector<int64_t> seen{keys / 3, keys};
+  bool hides = mask == "lengths" || mask == "offset";
+  auto pattern = [&](int64_t seed) {
+    return [=](int64_t n) {
+      int64_t b = n / (kKeyHeads * keys * headDim);
+      int64_t j = n / headDim % std::max<int64_t>(keys, 1);
+      return hides && j >= seen[b] ? NAN : patternAt(seed, n);
+    };
+  };
+  Operand q(type, qShape, flush, [](int64_t n) { return patternAt(0, n); });
+  Operand k(type, kvShape, flush, pattern(1));
+  Operand v(type, kvShape, !flush, pattern(2));
+  std::vector<CallArgument> inputs{q.view, k.view, v.view};
+
+  reference::AttentionOptions options;
+  options.scale = 0.25;
+  std::optional<Operand> extra;
+  if (mask == "lengths") {
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{kBatch}, flush,
+                  [&](int64_t n) { return seen[n]; });
+    options.mask = reference::lengths(seen);
+  } else if (mask == "offset") {
+    // The last row sees `seen` keys, those before it fewer.
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{kBatch}, flush,
+                  [&](int64_t n) { return seen[n] - rows.queries; });
+    options.mask = [=](int64_t b, int64_t, int64_t i, int64_t j) {
+      return j <= i + seen[b] - rows.queries;
+    };
+  } else if (mask == "program") {
+    options.mask = [](int64_t, int64_t h, int64_t i, int64_t j) {
+      return (i + j + h) % 3 != 0;
+    };
+  } else if (mask == "bias") {
+    extra.emplace(
+        ElementType::f32, llvm::ArrayRef<int64_t>{heads, rows.queries, keys},
+        flush,
+        [](int64_t n) { return n * 7 % 11 < 2 ? -INFINITY : patternAt(4, n); });
+    options.score = [&](double s, int64_t, int64_t h, int64_t i, int64_t j) {
+      return reference::addBias(
+          s, extra->host.get((h * rows.queries + i) * keys + j));
+    };
+  }
+  if (extra)
+    inputs.push_back(extra->view);
+  auto expected = llvm::cantFail(
+      reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                           Tensor64::from(v.host), options));
+  Operand o(type, qShape, flush, [](int64_t) { return NAN; });
+  llvm::Error error = module.run("f", inputs, o.view);
+  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  Comparison comparison = compare(o.fetch(), expected.o.data);
+  double spread = std::max(1.0, 0.25 * std::sqrt(static_cast<double>(headDim)));
+  double bound = attentionBound(type, 1.5) * spread;
+  EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+}
+
+class Decode : public testing::TestWithParam<const char *> {};
+
+TEST_P(Decode, MatchesF64) {
+  SKIP_UNLESS_EXECUTABLE(GetParam());
+  constexpr std::pair<ElementType, const char *> types[] = {
+      {ElementType::f32, "f32"}, {ElementType::bf16, "bf16"}};
+  size_t turn = 0;
+  size_t stride = llvm::StringRef(GetParam()) == "native" ? 4 : 12;
+  for (Rows rows : kRows)
+    for (int64_t headDim : kHeadDims)
+      for (const char *mask : kMasks)
+        for (auto [type, name] : types) {
+          if (!runAll() && ++turn % stride)
+            continue;
+          SCOPED_TRACE(std::to_string(rows.group) + " heads of " +
+                       std::to_string(rows.queries) + " rows, D " +
+                       std::to_string(headDim) + ", mask " + mask + ", " +
+                       name);
+          auto module = compile(graph(rows, headDim, mask, name), GetParam());
+          ASSERT_TRUE(module);
+          for (int64_t keys : kLengths)
+            runLength(*module, rows, headDim, mask, type, keys);
+          if (HasFailure())
+            return;
+        }
+}
+
+/// Splits are merged in the order of the keys, whatever thread made them.
+TEST_P(Decode, SameBitsForThreadsAndBatch) {
+  SKIP_UNLESS_EXECUTABLE(GetParam());
+  auto module = compile(graph({4, 1}, 64, "none", "f32"), GetParam());
+  ASSERT_TRUE(module);
+  constexpr int64_t keys = 9000;
+  Operand q(ElementType::f32, {kBatch, 8, 1, 64}, true,
+            [](int64_t n) { return patternAt(0, n); });
+  Operand k(ElementType::f32, {kBatch, 2, keys, 64}, true,
+            [](int64_t n) { return patternAt(1, n); });
+  Operand v(ElementType::f32, {kBatch, 2, keys, 64}, true,
+            [](int64_t n) { return patternAt(2, n); });
+  auto run = [&](TensorView a, TensorView b, TensorView c, unsigned threads) {
+    Operand o(ElementType::f32, a.shape, true, [](int64_t) { return NAN; });
+    RunConfig config;
+    config.threads = threads;
+    llvm::Error error = module->run("f", {a, b, c}, o.view, config);
+    EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+    o.fetch();
+    return std::move(o.host);
+  };
+  HostTensor one = run(q.view, k.view, v.view, 1);
+  for (unsigned threads : {2u, 4u}) {
+    HostTensor many = run(q.view, k.view, v.view, threads);
+    EXPECT_EQ(memcmp(one.data(), many.data(), one.sizeInBytes()), 0);
+  }
+  auto second = [](Operand &operand) {
+    TensorView view = operand.view;
+    view.data = static_cast<char *>(view.data) +
+                view.strides[0] * elementSize(view.type);
+    view.shape[0] = 1;
+    return view;
+  };
+  HostTensor alone = run(second(q), second(k), second(v), 1);
+  EXPECT_EQ(
+      memcmp(one.dataAs<float>() + 8 * 64, alone.data(), alone.sizeInBytes()),
+      0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Decode, testing::ValuesIn(kTargets),
+                         targetTestName);
+
+} // namespace
