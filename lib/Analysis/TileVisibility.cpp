@@ -56,6 +56,9 @@ public:
   }
 
   Operation *unknownOp = nullptr;
+  /// i1: whether every value from outside is small enough for sums of a few of
+  /// them not to overflow; null when there is none.
+  Value inRange;
 
 private:
   //===--------------------------------------------------------------------===//
@@ -88,6 +91,17 @@ private:
 
   Linear point(Value value) { return {0, value, value}; }
 
+  /// A value that is known at run time only.
+  Linear outsidePoint(Value value) {
+    Value limit = constant(kLargestConstant);
+    Value below = less(arith::CmpIPredicate::sle, value, limit);
+    Value above =
+        less(arith::CmpIPredicate::sge, value, constant(-kLargestConstant));
+    Value small = b.createOrFold<arith::AndIOp>(below, above);
+    inRange = inRange ? b.createOrFold<arith::AndIOp>(inRange, small) : small;
+    return point(value);
+  }
+
   //===--------------------------------------------------------------------===//
   // Integers
   //===--------------------------------------------------------------------===//
@@ -113,7 +127,7 @@ private:
     if (!isInside(value)) {
       if (!value.getType().isIntOrIndex() || value.getType().isInteger(1))
         return {};
-      return point(toIndex(value));
+      return outsidePoint(toIndex(value));
     }
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -343,17 +357,27 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
     bounds.lower = bounds.upper = bounds.fullLower = bounds.fullUpper = zero;
     return bounds;
   }
-  bounds.lower = possible.low ? clamp(possible.low, zero, keyCount) : zero;
-  bounds.upper =
-      possible.high ? clamp(possible.high, bounds.lower, keyCount) : keyCount;
+  // Sums of values that are too large may have wrapped: every key is possible
+  // then, and none is sure.
+  auto unlessWrapped = [&](Value bound, Value otherwise) {
+    return evaluator.inRange ? b.createOrFold<arith::SelectOp>(
+                                   evaluator.inRange, bound, otherwise)
+                             : bound;
+  };
+  bounds.lower = unlessWrapped(
+      possible.low ? clamp(possible.low, zero, keyCount) : zero, zero);
+  bounds.upper = unlessWrapped(
+      possible.high ? clamp(possible.high, bounds.lower, keyCount) : keyCount,
+      keyCount);
   if (sure.empty) {
     bounds.fullLower = bounds.fullUpper = bounds.upper;
     return bounds;
   }
   bounds.fullLower =
       sure.low ? clamp(sure.low, bounds.lower, bounds.upper) : bounds.lower;
-  bounds.fullUpper = sure.high
-                         ? clamp(sure.high, bounds.fullLower, bounds.upper)
-                         : bounds.upper;
+  bounds.fullUpper =
+      unlessWrapped(sure.high ? clamp(sure.high, bounds.fullLower, bounds.upper)
+                              : bounds.upper,
+                    bounds.fullLower);
   return bounds;
 }

@@ -1,4 +1,5 @@
-//===- LowerFewRows.cpp - Attention of a few query rows ---------------------===//
+//===- LowerFewRows.cpp - Attention of a few query rows
+//---------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -70,8 +71,8 @@ private:
   }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Calls `body(column, mask)` for each vector of `extent` columns; the mask is
-  /// null but for the last, ragged one.
+  /// Calls `body(column, mask)` for each vector of `extent` columns; the mask
+  /// is null but for the last, ragged one.
   void forEachVector(int64_t extent, ValueRange init, Vectors &carried,
                      function_ref<Vectors(Value, Value, ValueRange)> body) {
     int64_t whole = extent / lanes * lanes;
@@ -80,8 +81,8 @@ private:
                          return body(column, Value(), values);
                        });
     if (whole < extent)
-      carried = body(e.index(whole), e.firstLanes(e.index(extent - whole)),
-                     carried);
+      carried =
+          body(e.index(whole), e.firstLanes(e.index(extent - whole)), carried);
   }
 
   //===--------------------------------------------------------------------===//
@@ -155,12 +156,13 @@ private:
             add(op.getI(), arith::RemUIOp::create(b, r, count).getResult())};
   }
 
+  /// Padding rows are left out: a program must not see them.
   void emitSoftmax() {
-    emitLoop(b, zero, e.index(rows), 1, {},
-             [&](Value r, ValueRange) -> Vectors {
-               emitRow(r);
-               return {};
-             });
+    Value count = op.getRows() ? op.getRows() : e.index(rows);
+    emitLoop(b, zero, count, 1, {}, [&](Value r, ValueRange) -> Vectors {
+      emitRow(r);
+      return {};
+    });
   }
 
   void emitRow(Value r) {
@@ -168,6 +170,8 @@ private:
     std::tie(head, row) = positionOf(r);
     Value old = e.broadcast(memref::LoadOp::create(b, op.getMax(), r));
     Value none = e.splat(-INFINITY);
+    Value lastKey =
+        arith::SubIOp::create(b, add(op.getJ(), keyCount), e.index(1));
     // Programs and the maximum.
     Value max = emitLoop(
         b, zero, keyCount, lanes, ValueRange(old),
@@ -176,18 +180,19 @@ private:
           Value lane = arith::AddIOp::create(
               b, e.broadcast(add(op.getJ(), j)),
               vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+          // Lanes past the end repeat the last key for the programs.
+          lane = arith::MinSIOp::create(b, lane, e.broadcast(lastKey));
           if (!op.getScore().empty())
             s = vectorizeProgram(e, op.getScore(),
                                  {s, op.getB(), head, row, lane});
-          Value seen =
-              e.firstLanes(arith::SubIOp::create(b, keyCount, j));
+          Value seen = e.firstLanes(arith::SubIOp::create(b, keyCount, j));
           if (!op.getMask().empty()) {
-            Value visible = vectorizeProgram(e, op.getMask(),
-                                             {op.getB(), head, row, lane});
+            Value visible =
+                vectorizeProgram(e, op.getMask(), {op.getB(), head, row, lane});
             seen = arith::AndIOp::create(b, seen, visible);
-            e.store(arith::SelectOp::create(b, seen, e.splat(1.0f),
-                                            e.splat(0.0f)),
-                    scratch.visible, {r, j});
+            e.store(
+                arith::SelectOp::create(b, seen, e.splat(1.0f), e.splat(0.0f)),
+                scratch.visible, {r, j});
           }
           s = arith::SelectOp::create(b, seen, s, none);
           e.store(s, scratch.weights, {r, j});
@@ -200,19 +205,19 @@ private:
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max, none);
     Value base = arith::SelectOp::create(b, unseen, e.splat(0.0f), max);
     Value factor = exponential(arith::SubFOp::create(b, old, base));
-    Value sum = emitLoop(
-        b, zero, keyCount, lanes, ValueRange(e.splat(0.0f)),
-        [&](Value j, ValueRange carried) -> Vectors {
-          Value s = e.load(scratch.weights, {r, j});
-          Value weight = exponential(arith::SubFOp::create(b, s, base));
-          e.store(weight, scratch.weights, {r, j});
-          return {arith::AddFOp::create(b, carried[0], weight)};
-        })[0];
+    Value sum =
+        emitLoop(b, zero, keyCount, lanes, ValueRange(e.splat(0.0f)),
+                 [&](Value j, ValueRange carried) -> Vectors {
+                   Value s = e.load(scratch.weights, {r, j});
+                   Value weight =
+                       exponential(arith::SubFOp::create(b, s, base));
+                   e.store(weight, scratch.weights, {r, j});
+                   return {arith::AddFOp::create(b, carried[0], weight)};
+                 })[0];
     Value total = e.broadcast(memref::LoadOp::create(b, op.getSum(), r));
     total = e.fma(total, factor, e.sumOfLanes(sum));
     auto storeFirst = [&](Value vector, Value memref) {
-      Value scalar =
-          vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+      Value scalar = vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
       memref::StoreOp::create(b, scalar, memref, ValueRange(r));
     };
     storeFirst(max, op.getMax());
@@ -232,9 +237,9 @@ private:
     if (op.getMask().empty())
       return emitWeightedSumOf(/*select=*/false);
     // See LowerOnlineAttention: 0 times a hidden NaN would not be 0.
-    auto guarded = scf::IfOp::create(
-        b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
-        /*withElseRegion=*/true);
+    auto guarded =
+        scf::IfOp::create(b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
+                          /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(guarded.thenBlock());
     emitWeightedSumOf(/*select=*/true);
@@ -243,10 +248,11 @@ private:
   }
 
   void emitWeightedSumOf(bool select) {
-    int64_t vectors = std::max<int64_t>(
-        1, op.getSchedule()->getRegisters()[0] *
-               op.getSchedule()->getRegisters()[1] / rows);
-    vectors = std::min<int64_t>(vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
+    int64_t vectors =
+        std::max<int64_t>(1, op.getSchedule()->getRegisters()[0] *
+                                 op.getSchedule()->getRegisters()[1] / rows);
+    vectors = std::min<int64_t>(
+        vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
     int64_t width = vectors * lanes, whole = valueDim / width * width;
     emitLoop(b, zero, e.index(whole), width, {},
              [&](Value d, ValueRange) -> Vectors {
@@ -274,16 +280,16 @@ private:
         b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
           Vectors next(acc), values;
           for (int64_t v = 0; v < vectors; ++v)
-            values.push_back(e.loadWidened(op.getValue(),
-                                           {j, add(d, v * lanes)}, masks[v]));
+            values.push_back(
+                e.loadWidened(op.getValue(), {j, add(d, v * lanes)}, masks[v]));
           for (int64_t r = 0; r < rows; ++r) {
-            Value weight = memref::LoadOp::create(
-                b, scratch.weights, ValueRange{e.index(r), j});
+            Value weight = memref::LoadOp::create(b, scratch.weights,
+                                                  ValueRange{e.index(r), j});
             weight = e.broadcast(weight);
             Value seen;
             if (select) {
-              Value flag = memref::LoadOp::create(
-                  b, scratch.visible, ValueRange{e.index(r), j});
+              Value flag = memref::LoadOp::create(b, scratch.visible,
+                                                  ValueRange{e.index(r), j});
               seen = arith::CmpFOp::create(
                   b, arith::CmpFPredicate::UNE, flag,
                   arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f)));
@@ -291,9 +297,10 @@ private:
             for (int64_t v = 0; v < vectors; ++v) {
               Value &sum = next[r * vectors + v];
               Value more = e.fma(weight, values[v], sum);
-              sum = select
-                        ? arith::SelectOp::create(b, seen, more, sum).getResult()
-                        : more;
+              sum =
+                  select
+                      ? arith::SelectOp::create(b, seen, more, sum).getResult()
+                      : more;
             }
           }
           return next;

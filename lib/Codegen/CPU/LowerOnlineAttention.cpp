@@ -64,8 +64,8 @@ Value attn::emitHasNonFiniteValue(VectorEmitter &e, Value value,
         if (!contiguous)
           return emitLoop(b, zero, e.index(columns), 1, next,
                           [&](Value d, ValueRange inner) -> Vectors {
-                            Value x = memref::LoadOp::create(
-                                b, value, ValueRange{j, d});
+                            Value x = memref::LoadOp::create(b, value,
+                                                             ValueRange{j, d});
                             if (!x.getType().isF32())
                               x = arith::ExtFOp::create(b, b.getF32Type(), x);
                             return {e.fma(e.broadcast(x), none, inner[0])};
@@ -78,8 +78,8 @@ Value attn::emitHasNonFiniteValue(VectorEmitter &e, Value value,
         }
         return {next};
       });
-  return e.anyLane(ValueRange(arith::CmpFOp::create(
-      b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
+  return e.anyLane(ValueRange(
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
 }
 
 namespace {
@@ -135,17 +135,17 @@ public:
     zero = e.index(0);
     // Rows in whole register tiles, then what is left by single vectors, unless
     // that is most of a register tile anyway.
-    Value rows = op.getRows() ? op.getRows() : e.index(queryRows);
+    rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
     Value slack = e.index(width / 4);
     Value wide = arith::MulIOp::create(
-        b, arith::DivUIOp::create(b, add(rows, slack), e.index(width)),
+        b, arith::DivUIOp::create(b, add(rowCount, slack), e.index(width)),
         e.index(width));
     emitGroups(zero, wide);
     if (vectors > 1) {
       keyRows = std::min<int64_t>(2 * keyRows, 8);
       vectors = 1;
       width = lanes;
-      emitGroups(wide, rows);
+      emitGroups(wide, rowCount);
     }
     return success();
   }
@@ -171,19 +171,25 @@ private:
 
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Position of the rows of vector `v`, as `vector<index>`.
-  Value rowIndices(int64_t v) {
-    Value first = add(add(op.getI(), group), v * lanes);
-    return arith::AddIOp::create(
-        b, e.broadcast(first),
-        vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+  /// Positions of the rows of the group, one `vector<index>` a vector. Padding
+  /// repeats the last row: a program must not see a row that does not exist.
+  Vectors rowPositions() {
+    Vectors result;
+    Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value first = add(add(op.getI(), group), v * lanes);
+      Value row = arith::AddIOp::create(
+          b, e.broadcast(first),
+          vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+      result.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
+    }
+    return result;
   }
 
   /// i1 lanes: which rows of vector `v` see key `j` of the block.
   Value visible(Value j, int64_t v) {
-    return vectorizeProgram(
-        e, op.getMask(),
-        {op.getB(), op.getH(), rowIndices(v), add(op.getJ(), j)});
+    return vectorizeProgram(e, op.getMask(),
+                            {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
   }
 
   /// Scores of keys [j, j + rows), one vector list a key, hidden ones -inf.
@@ -213,7 +219,7 @@ private:
         if (program) {
           s = vectorizeProgram(
               e, op.getScore(),
-              {s, op.getB(), op.getH(), rowIndices(v), add(op.getJ(), key)});
+              {s, op.getB(), op.getH(), positions[v], add(op.getJ(), key)});
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
@@ -264,6 +270,8 @@ private:
 
   void emitGroup(Value groupOffset) {
     group = groupOffset;
+    if (!op.getScore().empty() || !op.getMask().empty())
+      positions = rowPositions();
     Vectors max = loadState(op.getMax());
     Vectors fresh;
     for (Value m : max)
@@ -393,9 +401,9 @@ private:
     // A key hidden from one row of the tile is multiplied by 0 there, which is
     // not 0 for NaN or infinite values: the rare block that holds one selects
     // pair by pair.
-    auto guarded = scf::IfOp::create(
-        b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
-                                     /*withElseRegion=*/true);
+    auto guarded =
+        scf::IfOp::create(b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
+                          /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(guarded.thenBlock());
     emitWeightedSumOf(/*select=*/true);
@@ -459,7 +467,9 @@ private:
   int64_t keyRows, vectors, width;
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
-  Value keyCount, zero, group;
+  Value keyCount, rowCount, zero, group;
+  /// Positions of the group's rows, for the programs.
+  Vectors positions;
 };
 
 } // namespace

@@ -303,22 +303,20 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
   int64_t lanes = e.getLanes();
   forEach(b, zero, rows, [&](Value r) {
     auto statistic = [&](Value memref, Value p) {
-      return e.broadcast(
-          memref::LoadOp::create(b, memref, ValueRange{p, r}));
+      return e.broadcast(memref::LoadOp::create(b, memref, ValueRange{p, r}));
     };
-    Value max = emitLoop(b, zero, parts, 1, ValueRange(e.splat(-INFINITY)),
-                         [&](Value p, ValueRange carried) -> Vectors {
-                           return {e.orderedMax(carried[0],
-                                                statistic(op.getMax(), p))};
-                         })[0];
+    Value max =
+        emitLoop(b, zero, parts, 1, ValueRange(e.splat(-INFINITY)),
+                 [&](Value p, ValueRange carried) -> Vectors {
+                   return {e.orderedMax(carried[0], statistic(op.getMax(), p))};
+                 })[0];
     auto weigh = [&](Value p, Value sum, Value x, Value total) -> Value {
       Value weight = e.exp2(arith::MulFOp::create(
           b, arith::SubFOp::create(b, statistic(op.getMax(), p), max),
           e.splat(1.44269504f)));
       Value empty =
           arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
-      return arith::SelectOp::create(b, empty, total,
-                                     e.fma(weight, x, total));
+      return arith::SelectOp::create(b, empty, total, e.fma(weight, x, total));
     };
     Value total = emitLoop(b, zero, parts, 1, ValueRange(none),
                            [&](Value p, ValueRange carried) -> Vectors {
@@ -331,20 +329,19 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
     for (int64_t d = 0; d < valueDim; d += lanes) {
       Value column = e.index(d);
       // Rows of partials are stored in whole vectors.
-      Value x = emitLoop(b, zero, parts, 1, ValueRange(none),
-                         [&](Value p, ValueRange carried) -> Vectors {
-                           Value part = e.load(op.getAcc(), {p, r, column});
-                           return {weigh(p, statistic(op.getSum(), p), part,
-                                         carried[0])};
-                         })[0];
+      Value x = emitLoop(
+          b, zero, parts, 1, ValueRange(none),
+          [&](Value p, ValueRange carried) -> Vectors {
+            Value part = e.load(op.getAcc(), {p, r, column});
+            return {weigh(p, statistic(op.getSum(), p), part, carried[0])};
+          })[0];
       x = arith::DivFOp::create(b, x, divisor);
       if (!outType.isF32())
         x = arith::TruncFOp::create(b, e.vectorType(outType), x);
       if (d + lanes <= valueDim)
         vector::StoreOp::create(b, x, op.getOutput(), ValueRange{r, column});
       else
-        vector::MaskedStoreOp::create(b, op.getOutput(),
-                                      ValueRange{r, column},
+        vector::MaskedStoreOp::create(b, op.getOutput(), ValueRange{r, column},
                                       e.firstLanes(e.index(valueDim - d)), x);
     }
     if (Value lse = op.getLogSumExp()) {
@@ -419,7 +416,7 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                           "merged, got ")
            << accType;
   else if (rowsInnermost && isF32WithUnitColumns(op.getOutput()) &&
-      (!lse || isF32WithUnitColumns(lse)))
+           (!lse || isF32WithUnitColumns(lse)))
     MergeLowering(b, e, op).run();
   else
     mergeScalars(b, op);

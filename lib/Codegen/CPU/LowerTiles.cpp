@@ -32,8 +32,8 @@ LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
   int64_t offset;
   if (!type.hasStaticShape() || type.getRank() == 0 ||
       failed(type.getStridesAndOffset(strides, offset)) ||
-      strides.back() != 1 || !type.getElementType().isF32() || type.getRank() > 2 ||
-      type.getShape().back() % lanes)
+      strides.back() != 1 || !type.getElementType().isF32() ||
+      type.getRank() > 2 || type.getShape().back() % lanes)
     return failure();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
@@ -126,8 +126,8 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   }
 
   /// An f32 scratch of the task that `op` is in, shared by all its blocks.
-  Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op, StringRef purpose,
-                   ArrayRef<int64_t> shape) {
+  Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op,
+                   StringRef purpose, ArrayRef<int64_t> shape) {
     auto type = MemRefType::get(shape, rewriter.getF32Type());
     Block *task;
     if (auto forall = op->getParentOfType<scf::ForallOp>())

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace attn;
@@ -94,6 +95,44 @@ private:
                     })[0];
   }
 
+  /// Whether `op` divides integers, which traps for some operands.
+  static bool isIntegerDivision(Operation *op) {
+    return isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
+               arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op);
+  }
+
+  /// A divisor that does not trap: 1 instead of 0, and instead of -1 under the
+  /// lowest integer. Hidden pairs are evaluated too, and on those a program may
+  /// divide by anything.
+  Value safeDivisor(Value dividend, Value divisor) {
+    Type type = divisor.getType(), element = getElementTypeOrSelf(type);
+    unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+    auto constant = [&](const APInt &value) -> Value {
+      Attribute attr = IntegerAttr::get(element, value);
+      if (auto vector = dyn_cast<VectorType>(type))
+        attr = DenseElementsAttr::get(vector, attr);
+      return arith::ConstantOp::create(b, cast<TypedAttr>(attr));
+    };
+    auto equals = [&](Value x, const APInt &value) {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x,
+                                   constant(value));
+    };
+    Value traps = arith::OrIOp::create(
+        b, equals(divisor, APInt::getZero(width)),
+        arith::AndIOp::create(
+            b, equals(divisor, APInt::getAllOnes(width)),
+            equals(dividend, APInt::getSignedMinValue(width))));
+    return arith::SelectOp::create(b, traps, constant(APInt(width, 1)),
+                                   divisor);
+  }
+
+  void makeDivisionSafe(Operation *division) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(division);
+    division->setOperand(
+        1, safeDivisor(division->getOperand(0), division->getOperand(1)));
+  }
+
   void clampIndices(memref::LoadOp load) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(load);
@@ -110,7 +149,9 @@ private:
       return isOnLanes(lookup(operand));
     });
     if (uniform) {
-      b.clone(op, mapping);
+      Operation *clone = b.clone(op, mapping);
+      if (isIntegerDivision(clone))
+        makeDivisionSafe(clone);
       return;
     }
     SmallVector<Value> operands;
@@ -122,7 +163,10 @@ private:
     state.addTypes(type);
     state.addAttributes(llvm::to_vector(op.getDiscardableAttrs()));
     state.propertiesAttr = op.getPropertiesAsAttribute();
-    mapping.map(op.getResult(0), b.create(state)->getResult(0));
+    Operation *vector = b.create(state);
+    if (isIntegerDivision(vector))
+      makeDivisionSafe(vector);
+    mapping.map(op.getResult(0), vector->getResult(0));
   }
 
   /// `index` clamped to [0, extent), as a scalar or on lanes.
@@ -135,7 +179,8 @@ private:
       zero = emitter.broadcast(zero);
       last = emitter.broadcast(last);
     }
-    // First from above: an empty extent then reads element 0, never -1.
+    // First from above: an empty extent then gives 0, never -1; the runtime has
+    // memory behind empty tensors.
     Value below = arith::MinSIOp::create(b, index, last);
     return arith::MaxSIOp::create(b, below, zero);
   }

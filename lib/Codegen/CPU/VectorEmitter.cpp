@@ -98,13 +98,20 @@ Value VectorEmitter::expandedExp2(Value t) {
   Value floor = arith::SubFOp::create(b, shifted, magic);
   Value p = polynomial(arith::SubFOp::create(b, x, floor));
   VectorType bits = vectorType(b.getI32Type());
-  Value exponent = arith::ShLIOp::create(
-      b, arith::BitcastOp::create(b, bits, shifted),
-      arith::ConstantOp::create(
-          b, DenseElementsAttr::get(bits, llvm::ArrayRef<int32_t>(23))));
-  Value result = arith::BitcastOp::create(
-      b, vectorType(),
-      arith::AddIOp::create(b, arith::BitcastOp::create(b, bits, p), exponent));
+  auto integer = [&](int32_t value) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(bits, llvm::ArrayRef<int32_t>(value)));
+  };
+  // 2^floor(t) as a float: the integer moves into the exponent, whose bias is
+  // the bits of 1. Multiplying by it, unlike adding to the exponent of p, keeps
+  // every NaN.
+  Value exponent = arith::AddIOp::create(
+      b,
+      arith::ShLIOp::create(b, arith::BitcastOp::create(b, bits, shifted),
+                            integer(23)),
+      integer(0x3f800000));
+  Value result = arith::MulFOp::create(
+      b, p, arith::BitcastOp::create(b, vectorType(), exponent));
   // A far-away key weighs 0, not 2^-126.
   Value vanishes = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, t, low);
   return arith::SelectOp::create(b, vanishes, splat(0.0f), result);
@@ -178,9 +185,9 @@ Value VectorEmitter::sumEach(ValueRange vectors) {
     SmallVector<Value> next;
     for (size_t i = 0; i < values.size(); i += 2) {
       Value x = values[i], y = values[i + 1];
-      next.push_back(arith::AddFOp::create(
-          b, vector::ShuffleOp::create(b, x, y, upper),
-          vector::ShuffleOp::create(b, x, y, lower)));
+      next.push_back(
+          arith::AddFOp::create(b, vector::ShuffleOp::create(b, x, y, upper),
+                                vector::ShuffleOp::create(b, x, y, lower)));
     }
     values = next;
   }

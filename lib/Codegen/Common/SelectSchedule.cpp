@@ -125,7 +125,8 @@ class SelectSchedulePass
       if (auto fused = dyn_cast<AttentionOp>(op)) {
         bool isGiven = given || fused.getSchedule();
         if (!fused.getSchedule())
-          fused.setScheduleAttr(given ? given : scheduleAttention(fused, target));
+          fused.setScheduleAttr(given ? given
+                                      : scheduleAttention(fused, target));
         // LLVM cannot select a conversion of 4-lane masks with AVX-512.
         if (target.getIsa() == ISA::AVX512 &&
             fused.getSchedule()->getLanes() < 8) {

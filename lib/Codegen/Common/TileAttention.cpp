@@ -21,6 +21,7 @@
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace attn {
@@ -276,6 +277,7 @@ private:
       fill(b, sum, 0.0f);
       acc = viewBlock(acc, 0, tileRows, valueDim);
       this->headRows = headRows;
+      rows = x.constant(group * headRows);
       headGroup = group;
       Value begin = x.mul(part, x.constant(split));
       Value end = x.min(keyCount, x.add(begin, x.constant(split)));
@@ -284,11 +286,11 @@ private:
                  end);
     }
 
-    auto tasks = scf::ForallOp::create(
-        b,
-        ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
-                               b.getIndexAttr(heads)},
-        ValueRange(), std::nullopt);
+    auto tasks =
+        scf::ForallOp::create(b,
+                              ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
+                                                     b.getIndexAttr(heads)},
+                              ValueRange(), std::nullopt);
     b.setInsertionPointToStart(tasks.getBody());
     Value batch = tasks.getInductionVar(0), head = tasks.getInductionVar(1);
     Value keyHead = x.div(head, x.constant(group));
@@ -376,9 +378,19 @@ private:
     TileBounds bounds =
         emitTileBounds(b, op.getMask(), at[0], at[1], lastHead, at[2],
                        x.add(at[2], maskRows), at[3], keyCount);
+    if (bounds.unknown)
+      remark::missed(
+          op.getLoc(),
+          remark::RemarkOpts::name("mask-not-bounded")
+              .category("attn")
+              .function(op->getParentOfType<func::FuncOp>().getSymName()))
+          << ("'" + bounds.unknown->getName().getStringRef() +
+              "' in the mask program is not analysed: the mask is evaluated "
+              "pair by pair where it matters")
+                 .str();
     // The part of the task.
-    for (Value *bound : {&bounds.lower, &bounds.fullLower, &bounds.fullUpper,
-                         &bounds.upper})
+    for (Value *bound :
+         {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
       *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
     // Whole blocks in the two ranges that another one follows.
     Value headBlocks =

@@ -354,7 +354,15 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
     if (Value offset = op.getOffset()) {
       if (isa<RankedTensorType>(offset.getType()))
         offset = b.loadBroadcast(offset, pair[0]);
-      diagonal = b.add(i, b.toIndex(offset));
+      // Cut where it is beyond every length and sums do not overflow.
+      Value limit = b.index(int64_t(1) << 40),
+            low = b.index(-(int64_t(1) << 40));
+      offset = b.toIndex(offset);
+      offset =
+          b.select(b.compare(CmpIPredicate::sgt, offset, limit), limit, offset);
+      offset =
+          b.select(b.compare(CmpIPredicate::slt, offset, low), low, offset);
+      diagonal = b.add(i, offset);
     }
     if (op.getCausal())
       require(b.compare(CmpIPredicate::sle, j, diagonal));

@@ -254,6 +254,130 @@ TEST_P(Contract, HugeWindows) {
   }
 }
 
+/// Every NaN is one: payloads, signs and signalling bits too.
+TEST_P(Contract, NaNOfAnyBits) {
+  auto module = compileGraph(graph(8, ""));
+  ASSERT_TRUE(module);
+  for (uint32_t bits : {0x7fc00001u, 0x7f812345u, 0xffc001ffu, 0x7fffffffu}) {
+    Shape shape{1, 1, 3, 8};
+    Operand q(ElementType::f32, shape, true,
+              [](int64_t n) { return patternAt(0, n); });
+    memcpy(static_cast<char *>(q.view.data) + 9 * sizeof(float), &bits, 4);
+    Operand k(ElementType::f32, shape, true,
+              [](int64_t n) { return patternAt(1, n); });
+    HostTensor o = run(*module, {q.view, k.view, k.view}, shape);
+    for (int64_t n = 0; n < 24; ++n)
+      EXPECT_EQ(std::isnan(o.get(n)), n / 8 == 1) << std::hex << bits;
+  }
+}
+
+/// Padded rows and hidden pairs are evaluated too, where a divisor may be 0.
+TEST_P(Contract, ProgramsDivideByAnything) {
+  auto module =
+      compileGraph(graph(4, R"(visible {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %rows = tensor.dim %q, %c2 : tensor<?x1x?x4xf32>
+        %left = arith.subi %rows, %i : index
+        %x = arith.remsi %j, %left : index
+        %c5 = arith.constant 5 : index
+        %d = arith.subi %j, %c5 : index
+        %y = arith.divsi %i, %d : index
+        %c0 = arith.constant 0 : index
+        %odd = arith.cmpi eq, %x, %c0 : index
+        %seen = arith.cmpi ne, %j, %c5 : index
+        %big = arith.cmpi sle, %y, %i : index
+        %u = arith.andi %odd, %seen : i1
+        %w = arith.andi %u, %big : i1
+        attn.yield %w : i1
+      })",
+                         "",
+                         "%c2 = arith.constant 2 : index\n"
+                         "%t = attn.scale %s by 1.0 : tensor<?x1x?x?xf32>"));
+  ASSERT_TRUE(module);
+  for (int64_t rows : {1, 15, 17, 70}) {
+    Shape shape{1, 1, rows, 4};
+    auto make = [](int64_t seed) {
+      return [seed](int64_t n) { return patternAt(seed, n); };
+    };
+    Operand q(ElementType::f32, shape, true, make(0));
+    Operand k(ElementType::f32, {1, 1, 40, 4}, true, make(1));
+    Operand v(ElementType::f32, {1, 1, 40, 4}, true, make(2));
+    reference::AttentionOptions options;
+    options.scale = 1.0;
+    options.mask = [=](int64_t, int64_t, int64_t i, int64_t j) {
+      return j != 5 && j % (rows - i) == 0 && i / (j - 5) <= i;
+    };
+    auto expected = llvm::cantFail(
+        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                             Tensor64::from(v.host), options));
+    HostTensor o = run(*module, {q.view, k.view, v.view}, shape);
+    Comparison comparison = compare(o, expected.o.data);
+    EXPECT_TRUE(comparison.within(1e-5)) << comparison.describe(1e-5);
+  }
+}
+
+/// Offsets that mean "no limit" do not wrap.
+TEST_P(Contract, HugeOffsets) {
+  auto module = compileGraph(
+      graph(4, "causal(offset %n : tensor<?xi64>)", ", %n: tensor<?xi64>"));
+  ASSERT_TRUE(module);
+  for (int64_t offset :
+       {std::numeric_limits<int64_t>::max(),
+        std::numeric_limits<int64_t>::max() - 1, int64_t(1) << 50,
+        std::numeric_limits<int64_t>::min()}) {
+    Shape shape{1, 1, 70, 4};
+    auto make = [](int64_t seed) {
+      return [seed](int64_t n) { return patternAt(seed, n); };
+    };
+    Operand q(ElementType::f32, shape, true, make(0));
+    Operand k(ElementType::f32, shape, true, make(1));
+    Operand v(ElementType::f32, shape, true, make(2));
+    Operand n(ElementType::i64, {1}, true, [](int64_t) { return 0.0; });
+    memcpy(n.view.data, &offset, sizeof(offset));
+    reference::AttentionOptions options;
+    options.scale = 1.0;
+    options.mask = [=](int64_t, int64_t, int64_t, int64_t) {
+      return offset > 0;
+    };
+    auto expected = llvm::cantFail(
+        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                             Tensor64::from(v.host), options));
+    HostTensor o = run(*module, {q.view, k.view, v.view, n.view}, shape);
+    Comparison comparison = compare(o, expected.o.data);
+    EXPECT_TRUE(comparison.within(1e-5))
+        << offset << ": " << comparison.describe(1e-5);
+  }
+}
+
+/// The scale is applied to the dot product, whatever its size.
+TEST_P(Contract, ScalesFarFromOne) {
+  for (const char *factor : {"1.0e30", "1.0e-30", "0.0", "-3.0e20"}) {
+    SCOPED_TRACE(factor);
+    auto module = compileGraph(graph(4, "", "",
+                                     std::string("%t = attn.scale %s by ") +
+                                         factor + " : tensor<?x1x?x?xf32>"));
+    ASSERT_TRUE(module);
+    Shape shape{1, 1, 5, 4};
+    double scale = std::atof(factor);
+    // Scores come out near 1.
+    double size = scale == 0 ? 1e15 : std::sqrt(1 / std::abs(scale));
+    Operand q(ElementType::f32, shape, true,
+              [&](int64_t n) { return patternAt(0, n) * size * 1e15; });
+    Operand k(ElementType::f32, shape, true,
+              [&](int64_t n) { return patternAt(1, n) * size * 1e-15; });
+    Operand v(ElementType::f32, shape, true,
+              [](int64_t n) { return patternAt(2, n); });
+    reference::AttentionOptions options;
+    options.scale = scale;
+    auto expected = llvm::cantFail(
+        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
+                             Tensor64::from(v.host), options));
+    HostTensor o = run(*module, {q.view, k.view, v.view}, shape);
+    Comparison comparison = compare(o, expected.o.data);
+    EXPECT_TRUE(comparison.within(1e-5)) << comparison.describe(1e-5);
+  }
+}
+
 TEST_P(Contract, SameBitsForThreadsAndBatch) {
   auto module =
       compileGraph(graph(40, "causal(bottom_right) lengths(%n : tensor<?xi32>)",

@@ -75,8 +75,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     // Rows times keys of a step fill one vector of sums.
     if (tile[0] > lanes || (tile[0] & (tile[0] - 1)))
       return emitError() << "schedule has tiles of " << tile[0]
-                         << " rows, expected a power of two up to "
-                         << lanes << " lanes";
+                         << " rows, expected a power of two up to " << lanes
+                         << " lanes";
     return success();
   }
   int64_t vectors = registers[1] * lanes;

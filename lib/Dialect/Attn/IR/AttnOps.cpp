@@ -57,15 +57,25 @@ LogicalResult verifyHeadDim(Operation *op, StringRef name, Value value,
   return success();
 }
 
-LogicalResult verifyFinite(Operation *op, StringRef name, const APFloat &value,
-                           bool positive, StringRef label) {
+/// A constant that scores of `type` are computed with: finite there, and
+/// positive and not lost to 0 if asked.
+LogicalResult verifyFinite(Operation *op, StringRef name, APFloat value,
+                           bool positive, StringRef label,
+                           FloatType type = {}) {
+  double given = value.convertToDouble();
+  bool losesInfo;
+  if (type)
+    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                  &losesInfo);
   if (value.isFinite() &&
       (!positive || (!value.isNegative() && !value.isZero())))
     return success();
-  return op->emitOpError() << name << " must be "
-                           << (positive ? "positive and finite" : "finite")
-                           << ", got " << value.convertToDouble() << " ("
-                           << label << ")";
+  InFlightDiagnostic diag = op->emitOpError()
+                            << name << " must be "
+                            << (positive ? "positive and finite" : "finite");
+  if (type)
+    diag << " in " << type;
+  return diag << ", got " << given << " (" << label << ")";
 }
 
 /// A score or mask program: argument types, yielded type, no side effects.
@@ -263,7 +273,9 @@ LogicalResult WeightedSumOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScaleOp::verify() {
-  return verifyFinite(*this, "factor", getFactor(), /*positive=*/false, "C1");
+  return verifyFinite(
+      *this, "factor", getFactor(), /*positive=*/false, "C1",
+      cast<FloatType>(getElementTypeOrSelf(getScores().getType())));
 }
 
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
@@ -300,7 +312,12 @@ void ScaleOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 }
 
 LogicalResult SoftcapOp::verify() {
-  return verifyFinite(*this, "cap", getCap(), /*positive=*/true, "C1");
+  auto type = cast<FloatType>(getElementTypeOrSelf(getScores().getType()));
+  APFloat inverse(1.0 / getCap().convertToDouble());
+  if (failed(
+          verifyFinite(*this, "cap", getCap(), /*positive=*/true, "C1", type)))
+    return failure();
+  return verifyFinite(*this, "1 / cap", inverse, /*positive=*/true, "C1", type);
 }
 
 LogicalResult BiasOp::verify() {
@@ -410,7 +427,8 @@ LogicalResult AttentionOp::verify() {
       failed(verifyHeadDim(*this, "value", getValue(), "C2")) ||
       failed(verifyExtents(*this)))
     return failure();
-  if (failed(verifyFinite(*this, "scale", getScale(), false, "C7")))
+  if (failed(verifyFinite(*this, "scale", getScale(), false, "C7",
+                          cast<FloatType>(getScoreType(getQuery())))))
     return failure();
   if (!getOffsets().empty() && getOffsets().size() != 4)
     return emitOpError() << "offsets must be none or four, got "

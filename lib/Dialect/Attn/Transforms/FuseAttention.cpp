@@ -203,13 +203,15 @@ public:
     b.setInsertionPoint(chain.weightedSum);
     Type scoreType = getElementTypeOrSelf(chain.qk.getResult().getType());
 
-    // Scales that come first are the op's own.
+    // Scales that come first are the op's own. Kernels multiply the queries by
+    // it, which neither overflows nor underflows for factors near 1; others
+    // stay in the score program, after the product.
     double scale = 1.0;
     ArrayRef<Operation *> program = chain.scoreOps;
     while (!program.empty() && isa<ScaleOp>(program.front())) {
       double next =
           scale * cast<ScaleOp>(program.front()).getFactor().convertToDouble();
-      if (!std::isfinite(next))
+      if (next != 0 && !(std::abs(next) >= 0x1p-24 && std::abs(next) <= 0x1p4))
         break;
       scale = next;
       program = program.drop_front();
@@ -338,6 +340,12 @@ private:
     };
 
     if (softmax.getAlignment()) {
+      // Offsets and distances beyond every length are cut, so that their sums
+      // do not overflow.
+      constexpr int64_t farAway = int64_t(1) << 40;
+      auto limit = [&](int64_t sign) -> Value {
+        return arith::ConstantIndexOp::create(b, sign * farAway);
+      };
       // The last key of the diagonal: i + offset.
       Value diagonal = i;
       if (bottomRight)
@@ -345,16 +353,17 @@ private:
       if (Value offset = softmax.getOffset()) {
         if (isa<RankedTensorType>(offset.getType()))
           offset = tensor::ExtractOp::create(b, offset, ValueRange(batch));
-        diagonal = arith::AddIOp::create(b, i, toIndex(b, offset));
+        offset = arith::MinSIOp::create(b, toIndex(b, offset), limit(1));
+        offset = arith::MaxSIOp::create(b, offset, limit(-1));
+        diagonal = arith::AddIOp::create(b, i, offset);
       }
       if (softmax.getCausal())
         compare(arith::CmpIPredicate::sle, j, diagonal);
       if (softmax.getWindow()) {
         ArrayRef<int64_t> window = *softmax.getWindow();
-        // Beyond every length, and still far from overflow when added.
         auto bound = [&](int64_t side) -> Value {
           return arith::ConstantIndexOp::create(
-              b, std::min(window[side], int64_t(1) << 62));
+              b, std::min(window[side], farAway));
         };
         if (window[0] >= 0)
           compare(arith::CmpIPredicate::sge, j,

@@ -173,7 +173,7 @@ def Attn_ScaleOp : Attn_ScoreOp<"scale", [Pure]> {
   let description = [{
     `result = scores * factor`. 0 and negative factors are honoured as given.
 
-    - C1: `factor` is finite.
+    - C1: `factor` is finite in the type of the scores.
 
     ```mlir
     %t = attn.scale %s by 0.125 : tensor<?x8x?x?xf32>
@@ -192,7 +192,8 @@ def Attn_SoftcapOp : Attn_ScoreOp<"softcap", [Pure]> {
   let description = [{
     Bounds the scores smoothly. Comes before the mask.
 
-    - C1: `cap` is positive and finite.
+    - C1: `cap` and its inverse are positive and finite in the type of the
+      scores.
 
     ```mlir
     %t = attn.softcap %s at 50.0 : tensor<?x8x?x?xf32>
@@ -370,7 +371,7 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C5: key and value lengths are equal.
     - C6: there are one or two outputs: `[B, Hq, Sq, Dv]` of `value`'s element
       type, and `[B, Hq, Sq]` of f32 or f64.
-    - C7: `scale` is finite.
+    - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `offsets` are none or four.
     - C9: the score region maps `(score, b, h, i, j)` to a score, the mask
       region `(b, h, i, j)` to `i1`.
