@@ -91,8 +91,12 @@ private:
 
   Linear point(Value value) { return {0, value, value}; }
 
-  /// A value that is known at run time only.
-  Linear outsidePoint(Value value) {
+  /// A value that is known at run time only, converted to index.
+  Linear outsidePoint(Value original) {
+    Value value = toIndex(original);
+    if (!original.getType().isIndex() &&
+        original.getType().getIntOrFloatBitWidth() <= 32)
+      return point(value);
     Value limit = constant(kLargestConstant);
     Value below = less(arith::CmpIPredicate::sle, value, limit);
     Value above =
@@ -127,7 +131,7 @@ private:
     if (!isInside(value)) {
       if (!value.getType().isIntOrIndex() || value.getType().isInteger(1))
         return {};
-      return outsidePoint(toIndex(value));
+      return outsidePoint(value);
     }
     Operation *op = value.getDefiningOp();
     if (!op)

@@ -136,17 +136,19 @@ public:
     // Rows in whole register tiles, then what is left by single vectors, unless
     // that is most of a register tile anyway.
     rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
+    if (vectors == 1) {
+      emitGroups(zero, rowCount);
+      return success();
+    }
     Value slack = e.index(width / 4);
     Value wide = arith::MulIOp::create(
         b, arith::DivUIOp::create(b, add(rowCount, slack), e.index(width)),
         e.index(width));
     emitGroups(zero, wide);
-    if (vectors > 1) {
-      keyRows = std::min<int64_t>(2 * keyRows, 8);
-      vectors = 1;
-      width = lanes;
-      emitGroups(wide, rowCount);
-    }
+    keyRows = std::min<int64_t>(2 * keyRows, 8);
+    vectors = 1;
+    width = lanes;
+    emitGroups(wide, rowCount);
     return success();
   }
 
@@ -188,8 +190,9 @@ private:
 
   /// i1 lanes: which rows of vector `v` see key `j` of the block.
   Value visible(Value j, int64_t v) {
-    return vectorizeProgram(e, op.getMask(),
-                            {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
+    return vectorizeProgram(
+        e, op.getMask(),
+        {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
   }
 
   /// Scores of keys [j, j + rows), one vector list a key, hidden ones -inf.

@@ -45,7 +45,7 @@ func.func @masked_block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf
 // A value block whose columns are not contiguous is tested element by element.
 // CHECK-LABEL: func.func @strided_values
 // CHECK-NOT: attn.
-// CHECK: arith.cmpf uno, %{{.*}} : f32
+// CHECK: arith.cmpf uno, %{{.*}} : vector<16xf32>
 func.func @strided_values(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x32xf32, strided<[64, 2]>>, %acc: memref<16x32xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index) {
   attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x32xf32, strided<[64, 2]>>) outs(%acc, %max, %sum : memref<16x32xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):

@@ -152,12 +152,14 @@ func.func @causal_bottom_right(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>)
 
 // -----
 
-// One offset for all batch elements.
+// One offset for all batch elements, cut where sums could overflow.
 // CHECK-LABEL: func.func @causal_offset
 // CHECK-SAME: %[[PAST:[^:]*]]: index)
 // CHECK: mask {
 // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
-// CHECK-NEXT: %[[D:.*]] = arith.addi %[[I]], %[[PAST]]
+// CHECK-NEXT: %[[LOW:.*]] = arith.minsi %[[PAST]], %c1099511627776
+// CHECK-NEXT: %[[CUT:.*]] = arith.maxsi %[[LOW]], %c-1099511627776
+// CHECK-NEXT: %[[D:.*]] = arith.addi %[[I]], %[[CUT]]
 // CHECK-NEXT: arith.cmpi sle, %[[J]], %[[D]]
 func.func @causal_offset(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>, %past: index) -> tensor<1x1x?x8xf32> {
   %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>

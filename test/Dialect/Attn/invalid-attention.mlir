@@ -205,7 +205,7 @@ func.func @c6_lse(%q: tensor<1x4x4x64xf32>, %lse: tensor<1x3x4xf32>) {
 
 // attention C7: the scale is finite
 func.func @c7(%q: tensor<1x4x4x64xf32>) {
-  // expected-error @+1 {{scale must be finite, got INF (C7)}}
+  // expected-error @+1 {{scale must be finite in 'f32', got INF (C7)}}
   %0 = attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>)
       outs(%q : tensor<1x4x4x64xf32>) scale 0x7FF0000000000000 -> tensor<1x4x4x64xf32>
   return

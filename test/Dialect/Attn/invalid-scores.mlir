@@ -96,7 +96,7 @@ func.func @qk_vector(%q: vector<1x8x4x64xf16>, %k: tensor<1x8x5x64xf16>) {
 
 // scale C1: the factor is finite
 func.func @scale_c1(%s: tensor<1x8x4x4xf32>) {
-  // expected-error @+1 {{factor must be finite, got nan (C1)}}
+  // expected-error @+1 {{factor must be finite in 'f32', got nan (C1)}}
   %0 = attn.scale %s by 0x7FF8000000000000 : tensor<1x8x4x4xf32>
   return
 }
@@ -105,9 +105,27 @@ func.func @scale_c1(%s: tensor<1x8x4x4xf32>) {
 
 // softcap C1: the cap is positive
 func.func @softcap_c1(%s: tensor<1x8x4x4xf32>) {
-  // expected-error @+1 {{cap must be positive and finite, got 0.000000e+00 (C1)}}
+  // expected-error @+1 {{cap must be positive and finite in 'f32', got 0.000000e+00 (C1)}}
   %0 = attn.softcap %s at 0.0 : tensor<1x8x4x4xf32>
   return
+}
+
+// -----
+
+// scale C1, in the type of the scores
+func.func @scale_c1_type(%s: tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32> {
+  // expected-error @+1 {{factor must be finite in 'f32', got 1.000000e+39 (C1)}}
+  %0 = attn.scale %s by 1.0e39 : tensor<1x8x4x4xf32>
+  return %0 : tensor<1x8x4x4xf32>
+}
+
+// -----
+
+// softcap C1: so must be the inverse of the cap
+func.func @softcap_c1_inverse(%s: tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32> {
+  // expected-error @+1 {{1 / cap must be positive and finite in 'f32', got 1.000000e+39 (C1)}}
+  %0 = attn.softcap %s at 1.0e-39 : tensor<1x8x4x4xf32>
+  return %0 : tensor<1x8x4x4xf32>
 }
 
 // -----

@@ -111,6 +111,16 @@ func.func @online_c5(%q: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
 
 // -----
 
+// online_attention C6: head_rows is positive
+func.func @online_c6(%q: memref<8x64xf32>, %m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{head_rows must be positive, got 0 (C6)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i) head_rows 0
+  return
+}
+
+// -----
+
 // merge_partials C1: ranks
 func.func @merge_c1(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8xf32>) {
   // expected-error @+1 {{output must be a tensor or memref of rank 2, got 'memref<8xf32>' (C1)}}

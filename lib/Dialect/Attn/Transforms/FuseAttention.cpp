@@ -353,8 +353,12 @@ private:
       if (Value offset = softmax.getOffset()) {
         if (isa<RankedTensorType>(offset.getType()))
           offset = tensor::ExtractOp::create(b, offset, ValueRange(batch));
-        offset = arith::MinSIOp::create(b, toIndex(b, offset), limit(1));
-        offset = arith::MaxSIOp::create(b, offset, limit(-1));
+        bool wide = !offset.getType().isInteger(32);
+        offset = toIndex(b, offset);
+        if (wide) {
+          offset = arith::MinSIOp::create(b, offset, limit(1));
+          offset = arith::MaxSIOp::create(b, offset, limit(-1));
+        }
         diagonal = arith::AddIOp::create(b, i, offset);
       }
       if (softmax.getCausal())
