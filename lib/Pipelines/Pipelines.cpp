@@ -140,6 +140,7 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createConvertVectorToSCFPass());
   pm.addPass(memref::createExpandOpsPass());
+  pm.addPass(createExpandReshapesPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createExpandArithPass());
