@@ -89,6 +89,7 @@ void attn::populateInputPipeline(OpPassManager &pm,
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());
   pm.addPass(createGenerateShapeFunctionsPass());
+  pm.addPass(createGuardIndicesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // attn, linalg, tensor, arith, math, scf, func
