@@ -287,11 +287,14 @@ attn::compileToMemory(const CompileRequest &request) {
 
   if (request.cache) {
     key = objectKey(request.input, keyOptions(request), request.target);
+    // An object that does not link is as good as none, and is replaced.
     if (auto object = request.cache->lookup(key)) {
-      if (llvm::Error error = link(object->getBuffer()))
-        return error;
-      result.cached = true;
-      return result;
+      llvm::Error error = link(object->getBuffer());
+      if (!error) {
+        result.cached = true;
+        return result;
+      }
+      llvm::consumeError(std::move(error));
     }
   }
   llvm::Expected<std::string> object = generate(
@@ -302,9 +305,12 @@ attn::compileToMemory(const CompileRequest &request) {
     return llvm::make_error<CompileFailure>(
         request.inputName + ": error: " + llvm::toString(std::move(error)) +
         "\n");
+  // A full disk costs the next run its time, not this one its result.
   if (request.cache)
     if (llvm::Error error = request.cache->store(key, *object))
-      return error;
+      result.diagnostics += request.inputName +
+                            ": warning: the compiled object is not cached: " +
+                            llvm::toString(std::move(error)) + "\n";
   return result;
 }
 
