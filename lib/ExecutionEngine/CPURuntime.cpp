@@ -107,6 +107,12 @@ struct ThreadState {
 };
 thread_local ThreadState threadState;
 
+/// Leaves the run. A thread of a team cannot: an OpenMP region has to be left
+/// at its end, and the task that is being executed cannot go on without the
+/// memory, so that the process ends here with a message. Generated tasks get
+/// their memory as scratch, which `attnParallelFor` allocates before the first
+/// of them and whose absence it reports from outside of the team; only a task
+/// that itself allocates comes here.
 [[noreturn]] void outOfMemory(uint64_t bytes) {
   ThreadState &state = threadState;
   if (!state.ownsRun)

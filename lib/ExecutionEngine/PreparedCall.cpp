@@ -31,6 +31,28 @@ namespace {
 /// The most values a shape check may report.
 constexpr size_t kCheckValues = 2;
 
+/// Whether the addresses of all elements of `view`, which has some, and one
+/// step beyond them exist, so that code may compute with them.
+bool isAddressable(const TensorView &view) {
+  int64_t begin = 0, end = 0;
+  for (auto [extent, stride] : llvm::zip_equal(view.shape, view.strides)) {
+    // The stride of a single element is never used and may hold anything.
+    if (extent == 1)
+      continue;
+    int64_t reach;
+    int64_t &side = stride < 0 ? begin : end;
+    if (MulOverflow(extent, stride, reach) || AddOverflow(side, reach, side))
+      return false;
+  }
+  const auto start =
+      static_cast<int64_t>(reinterpret_cast<intptr_t>(view.data));
+  const int64_t size = elementSize(view.type);
+  return !AddOverflow<int64_t>(end, 1, end) &&
+         !MulOverflow(begin, size, begin) && !MulOverflow(end, size, end) &&
+         !AddOverflow(start, begin, begin) && !AddOverflow(start, end, end) &&
+         begin > 0;
+}
+
 Error checkTensor(const ValueInfo &info, const TensorView &view) {
   if (elementTypeName(view.type) != info.type)
     return makeError("argument '{0}': expected {1}, got {2}", info.name,
@@ -52,6 +74,11 @@ Error checkTensor(const ValueInfo &info, const TensorView &view) {
   if (*count > 0 && !view.data)
     return makeError("argument '{0}': expected {1} elements, got no data",
                      info.name, *count);
+  if (*count > 0 && !isAddressable(view))
+    return makeError("argument '{0}': expected memory that exists, but strides "
+                     "{1} of shape {2} leave the address space",
+                     info.name, formatShape(view.strides),
+                     formatShape(view.shape));
   return Error::success();
 }
 
@@ -183,6 +210,8 @@ Error checkOutput(size_t index, const ValueInfo &info, ArrayRef<int64_t> shape,
   return Error::success();
 }
 
+// Views are addressable from here on: nothing below overflows.
+
 /// Bytes [begin, end) of memory.
 struct ByteRange {
   intptr_t begin, end;
@@ -211,6 +240,8 @@ bool touches(const TensorView &view, ByteRange bytes, size_t axis = 0,
     return false;
   if (axis == view.shape.size())
     return true;
+  if (view.shape[axis] == 1)
+    return touches(view, bytes, axis + 1, shift);
   const int64_t step = view.strides[axis] * elementSize(view.type);
   for (int64_t i = 0; i < view.shape[axis]; ++i) {
     if (touches(view, bytes, axis + 1, shift + i * step))

@@ -43,14 +43,20 @@ std::error_code CompileFailure::convertToErrorCode() const {
 
 namespace {
 
-/// The one entry that `name` asks for; the empty name for the default.
-llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
+/// The functions that can be called from outside; at least one.
+llvm::Expected<SmallVector<func::FuncOp>> findEntries(ModuleOp module) {
   SmallVector<func::FuncOp> entries;
   for (func::FuncOp func : module.getOps<func::FuncOp>())
     if (func.isPublic() && !func.isExternal())
       entries.push_back(func);
   if (entries.empty())
-    return makeError("the module has no public function");
+    return makeError("the module has no public function with a body");
+  return entries;
+}
+
+/// The one of `entries` that `name` asks for; the empty name for the default.
+llvm::Expected<func::FuncOp> findEntry(ArrayRef<func::FuncOp> entries,
+                                       StringRef name) {
   if (name.empty() && entries.size() == 1)
     return entries.front();
   for (func::FuncOp func : entries)
@@ -106,7 +112,8 @@ public:
     collectRemarks(context, remarks);
   }
 
-  /// Parses the model and makes every function but `entry` private.
+  /// Parses the model, and makes every function but the requested one private
+  /// unless all are kept.
   llvm::Error parse(bool keepAll);
   /// Runs passes and verifies what they leave.
   llvm::Error run(llvm::function_ref<void(OpPassManager &)> populate);
@@ -151,9 +158,16 @@ llvm::Error Session::parse(bool keepAll) {
   module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   if (!module)
     return fail();
-  if (keepAll)
+  auto entries = findEntries(*module);
+  if (!entries)
+    return entries.takeError();
+  if (keepAll) {
+    for (func::FuncOp func : *entries)
+      if (failed(verifySignature(func)))
+        return fail();
     return llvm::Error::success();
-  llvm::Expected<func::FuncOp> entry = findEntry(*module, request.function);
+  }
+  llvm::Expected<func::FuncOp> entry = findEntry(*entries, request.function);
   if (!entry)
     return entry.takeError();
   if (failed(verifySignature(*entry)))
@@ -273,11 +287,14 @@ attn::compileToMemory(const CompileRequest &request) {
 
   if (request.cache) {
     key = objectKey(request.input, keyOptions(request), request.target);
+    // An object that does not link is as good as none, and is replaced.
     if (auto object = request.cache->lookup(key)) {
-      if (llvm::Error error = link(object->getBuffer()))
-        return error;
-      result.cached = true;
-      return result;
+      llvm::Error error = link(object->getBuffer());
+      if (!error) {
+        result.cached = true;
+        return result;
+      }
+      llvm::consumeError(std::move(error));
     }
   }
   llvm::Expected<std::string> object = generate(
@@ -288,9 +305,12 @@ attn::compileToMemory(const CompileRequest &request) {
     return llvm::make_error<CompileFailure>(
         request.inputName + ": error: " + llvm::toString(std::move(error)) +
         "\n");
+  // A full disk costs the next run its time, not this one its result.
   if (request.cache)
     if (llvm::Error error = request.cache->store(key, *object))
-      return error;
+      result.diagnostics += request.inputName +
+                            ": warning: the compiled object is not cached: " +
+                            llvm::toString(std::move(error)) + "\n";
   return result;
 }
 

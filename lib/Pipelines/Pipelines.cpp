@@ -89,6 +89,7 @@ void attn::populateInputPipeline(OpPassManager &pm,
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());
   pm.addPass(createGenerateShapeFunctionsPass());
+  pm.addPass(createGuardIndicesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // attn, linalg, tensor, arith, math, scf, func
@@ -140,6 +141,7 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createConvertVectorToSCFPass());
   pm.addPass(memref::createExpandOpsPass());
+  pm.addPass(createExpandReshapesPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createExpandArithPass());

@@ -33,9 +33,12 @@ writeTo(int fd, bool closeAtEnd,
   return error;
 }
 
-llvm::Error
-attn::writeFileAtomically(llvm::StringRef path,
-                          llvm::function_ref<void(llvm::raw_ostream &)> write) {
+AtomicFiles::~AtomicFiles() {
+  for (Pending &one : pending)
+    llvm::consumeError(one.file.discard());
+}
+
+llvm::Error AtomicFiles::add(llvm::StringRef path, Writer write) {
   namespace fs = llvm::sys::fs;
   if (path.empty())
     return cannotWrite(path, "the name is empty");
@@ -45,12 +48,7 @@ attn::writeFileAtomically(llvm::StringRef path,
     if (status.type() == fs::file_type::directory_file)
       return cannotWrite(path, "it is a directory");
     if (status.type() != fs::file_type::regular_file) {
-      int fd;
-      if (std::error_code error =
-              fs::openFileForWrite(path, fd, fs::CD_OpenExisting))
-        return cannotWrite(path, error.message());
-      if (std::error_code error = writeTo(fd, /*closeAtEnd=*/true, write))
-        return cannotWrite(path, error.message());
+      devices.push_back({path.str(), std::move(write)});
       return llvm::Error::success();
     }
     // Replace what a link points to, not the link.
@@ -66,7 +64,35 @@ attn::writeFileAtomically(llvm::StringRef path,
     llvm::consumeError(temporary->discard());
     return cannotWrite(path, error.message());
   }
-  if (llvm::Error error = temporary->keep(target))
-    return cannotWrite(path, llvm::toString(std::move(error)));
+  pending.push_back({path.str(), target.str().str(), std::move(*temporary)});
   return llvm::Error::success();
+}
+
+llvm::Error AtomicFiles::commit() {
+  namespace fs = llvm::sys::fs;
+  for (const Device &device : devices) {
+    int fd;
+    if (std::error_code error =
+            fs::openFileForWrite(device.path, fd, fs::CD_OpenExisting))
+      return cannotWrite(device.path, error.message());
+    if (std::error_code error = writeTo(fd, /*closeAtEnd=*/true, device.write))
+      return cannotWrite(device.path, error.message());
+  }
+  devices.clear();
+  while (!pending.empty()) {
+    Pending &one = pending.front();
+    if (llvm::Error error = one.file.keep(one.target))
+      return cannotWrite(one.path, llvm::toString(std::move(error)));
+    pending.erase(pending.begin());
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error
+attn::writeFileAtomically(llvm::StringRef path,
+                          llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  AtomicFiles files;
+  if (llvm::Error error = files.add(path, write))
+    return error;
+  return files.commit();
 }

@@ -407,6 +407,8 @@ llvm::Expected<HostTensor> HostTensor::copyOf(const TensorView &view) {
     std::memcpy(to + n * size,
                 static_cast<const char *>(view.data) + offset * size, size);
     for (size_t d = index.size(); d-- > 0;) {
+      if (view.shape[d] == 1) // its stride may hold anything
+        continue;
       offset += view.strides[d];
       if (++index[d] < view.shape[d])
         break;

@@ -303,7 +303,7 @@ static llvm::StringRef descrOf(ElementType type) {
       ->descr;
 }
 
-llvm::Error attn::writeNpy(llvm::StringRef path, const HostTensor &tensor) {
+void attn::writeNpy(llvm::raw_ostream &out, const HostTensor &tensor) {
   std::string header;
   llvm::raw_string_ostream os(header);
   os << "{'descr': '" << descrOf(tensor.type())
@@ -318,10 +318,13 @@ llvm::Error attn::writeNpy(llvm::StringRef path, const HostTensor &tensor) {
   char lead[4] = {1, 0, 0, 0};
   llvm::support::endian::write16le(lead + 2,
                                    static_cast<uint16_t>(header.size()));
-  return writeFileAtomically(path, [&](llvm::raw_ostream &out) {
-    out << magic;
-    out.write(lead, sizeof(lead));
-    out << header;
-    out.write(tensor.dataAs<char>(), tensor.sizeInBytes());
-  });
+  out << magic;
+  out.write(lead, sizeof(lead));
+  out << header;
+  out.write(tensor.dataAs<char>(), tensor.sizeInBytes());
+}
+
+llvm::Error attn::writeNpy(llvm::StringRef path, const HostTensor &tensor) {
+  return writeFileAtomically(
+      path, [&](llvm::raw_ostream &out) { writeNpy(out, tensor); });
 }

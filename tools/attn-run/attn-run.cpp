@@ -122,6 +122,25 @@ Error runRepeatedly(const Options &options, const PreparedCall &call,
   return Error::success();
 }
 
+/// Writes results and measurements to files: all of them or none.
+Error writeFiles(const Options &options, const RunReport &report,
+                 const std::vector<HostTensor> &results) {
+  AtomicFiles files;
+  for (auto [path, result] : zip(options.outputs, results))
+    if (Error error = files.add(path, [&result = result](raw_ostream &stream) {
+          writeNpy(stream, result);
+        }))
+      return error;
+  if (!options.benchJSON.empty() && options.benchJSON != "-") {
+    std::string json = toJSON(report, results);
+    if (Error error = files.add(
+            options.benchJSON,
+            [json = std::move(json)](raw_ostream &stream) { stream << json; }))
+      return error;
+  }
+  return files.commit();
+}
+
 /// Everything but the choice of the exit code. False when the check failed.
 Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
@@ -220,19 +239,20 @@ Expected<bool> run(const Options &options) {
     result.checks = std::move(*checks);
   }
 
-  // Everything is known: only now is anything written.
-  for (size_t i = 0; i < results->size(); ++i) {
-    if (i >= options.outputs.size())
-      printSummary(i, (*results)[i]);
-    else if (Error error = writeNpy(options.outputs[i], (*results)[i]))
-      return error;
-  }
+  // Everything is known: only now is anything written, and nothing is printed
+  // before all files are there.
+  if (Error error = writeFiles(options, result, *results))
+    return error;
+  for (size_t i = options.outputs.size(); i < results->size(); ++i)
+    printSummary(i, (*results)[i]);
   if (options.repeat.getNumOccurrences())
     printTimes(result);
   printChecks(result);
-  if (!options.benchJSON.empty())
-    if (Error error = writeText(options.benchJSON, toJSON(result, *results)))
-      return error;
+  if (options.benchJSON == "-") {
+    std::fflush(stdout);
+    outs() << toJSON(result, *results);
+    outs().flush();
+  }
   return all_of(result.checks, [](const ResultCheck &c) { return c.passed(); });
 }
 

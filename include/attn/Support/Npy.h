@@ -29,8 +29,10 @@ llvm::Expected<HostTensor> readNpy(llvm::StringRef path);
 llvm::Expected<HostTensor> parseNpy(llvm::StringRef bytes,
                                     llvm::StringRef name);
 
-/// Writes a tensor as version 1.0 under a temporary name, then renames it. The
-/// data starts at a multiple of 64 bytes.
+/// Writes a tensor as version 1.0. The data starts at a multiple of 64 bytes.
+void writeNpy(llvm::raw_ostream &out, const HostTensor &tensor);
+
+/// The same to a file, under a temporary name that is changed at the end.
 llvm::Error writeNpy(llvm::StringRef path, const HostTensor &tensor);
 
 } // namespace attn

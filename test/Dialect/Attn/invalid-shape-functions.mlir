@@ -139,3 +139,41 @@ func.func @taken() {
 module {
   func.func private @__attn_module_info()
 }
+
+// -----
+
+// A slice that is chosen by data inside of a loop nest.
+func.func @slice_of_data(%ids: tensor<4xindex>, %table: tensor<9xf32>, %init: tensor<4xf32>) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%ids : tensor<4xindex>) outs(%init : tensor<4xf32>) {
+  ^bb0(%id: index, %unused: f32):
+    // expected-error @+1 {{'tensor.extract_slice' has run-time extents inside of 'linalg.generic', which cannot be checked}}
+    %s = tensor.extract_slice %table[%id] [1] [1] : tensor<9xf32> to tensor<1xf32>
+    %e = tensor.extract %s[%c0] : tensor<1xf32>
+    linalg.yield %e : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// What every call would read or cut off out of bounds is found now.
+func.func @never_there(%x: tensor<3xf32>) -> f32 {
+  %c3 = arith.constant 3 : index
+  // expected-error @+1 {{index 0 of tensor.extract is 3, more than the last one, 2}}
+  %0 = tensor.extract %x[%c3] : tensor<3xf32>
+  return %0 : f32
+}
+
+// -----
+
+func.func @cuts(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %f = arith.constant 0.0 : f32
+  // expected-error @+1 {{low padding 0 of tensor.pad is -1, less than 0}}
+  %0 = tensor.pad %x low[-1] high[0] {
+  ^bb0(%i: index):
+    tensor.yield %f : f32
+  } : tensor<?xf32> to tensor<?xf32>
+  return %0 : tensor<?xf32>
+}

@@ -16,6 +16,7 @@
 #include "TestModule.h"
 #include "attn/ExecutionEngine/CodeGenerator.h"
 #include "attn/ExecutionEngine/ObjectCache.h"
+#include "attn/Support/Error.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -228,6 +229,30 @@ TEST(CompiledModule, RefusesWrongArguments) {
   TensorView noStrides{ElementType::f32, a.data(), {3, 4}, {1}};
   EXPECT_EQ(runError({noStrides, 1.0, b.view()}, {out}),
             "argument 'a': expected 2 strides, got 1");
+  // Strides that leave the address space: by one product, by their sum, by the
+  // size of an element, backwards, and by the address alone.
+  constexpr int64_t far = int64_t(1) << 62;
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{far, 1},
+                               {-far, 1},
+                               {INT64_MIN, 1},
+                               {INT64_MAX, 1},
+                               {far / 2, far / 2},
+                               {int64_t(1) << 60, 1},
+                               {-(int64_t(1) << 60), 1},
+                               {-(int64_t(1) << 50), 1}}) {
+    TensorView wild{ElementType::f32, a.data(), {3, 4}, {rows, columns}};
+    EXPECT_EQ(runError({wild, 1.0, b.view()}, {out}),
+              "argument 'a': expected memory that exists, but strides " +
+                  formatShape({rows, columns}) +
+                  " of shape 3x4 leave the address space");
+  }
+  // The stride of a single row is not used.
+  HostTensor row = ramp(1, 1), rowOut = ramp(1, 0);
+  TensorView single{ElementType::f32, row.data(), {1, 4}, {INT64_MIN, 1}};
+  TensorView result = rowOut.view();
+  EXPECT_EQ(llvm::toString(
+                scaleAdd().run("scale_add", {single, 1.0, row.view()}, result)),
+            "");
   EXPECT_EQ(runError({a.view(), 1.0, b.view()}, {out}, "scale"),
             "unknown function 'scale', the module has: scale_add");
 }

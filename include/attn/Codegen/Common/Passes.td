@@ -113,4 +113,14 @@ def ExpandArithPass : Pass<"attn-expand-arith"> {
   let dependentDialects = ["mlir::arith::ArithDialect"];
 }
 
+def ExpandReshapesPass : Pass<"attn-expand-reshapes"> {
+  let summary = "expands `memref.expand_shape` with several unknown sizes";
+  let description = [{
+    Where two or more sizes that one extent is split into are known at run time
+    only, the op becomes a `memref.reinterpret_cast`. Others are upstream's.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
 #endif // ATTN_CODEGEN_COMMON_PASSES_TD

@@ -255,8 +255,7 @@ LogicalResult ShapeFunctionBuilder::collectOpChecks() {
        llvm::make_early_inc_range(shape.front().without_terminator())) {
     // Ops that an earlier check added are extents already.
     collectChecks(builder, &op, checks);
-    if (isa<linalg::LinalgOp>(op) ||
-        isa_and_nonnull<AttnDialect>(op.getDialect()))
+    if (isa_and_nonnull<AttnDialect>(op.getDialect()))
       continue;
     // A check inside of control flow would have to know whether it is reached.
     WalkResult walk = op.walk([&](Operation *nested) {

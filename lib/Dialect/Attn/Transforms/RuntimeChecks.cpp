@@ -13,7 +13,9 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -227,6 +229,42 @@ public:
     }
   }
 
+  /// Padding adds elements; it does not take any away.
+  void addPad(tensor::PadOp pad) {
+    auto addSide = [&](StringRef side, ArrayRef<OpFoldResult> widths) {
+      for (auto [d, width] : llvm::enumerate(widths)) {
+        std::string what =
+            (side + " padding " + Twine(d) + " of " + name + " is ").str();
+        add(ExtentRelation::AtMost, builder.getIndexAttr(0), width,
+            what + "{1}, less than {0}");
+        add(ExtentRelation::AtMost, width, builder.getIndexAttr(kMaxSize),
+            what + "{0}, more than {1}", /*isLimit=*/true);
+      }
+    };
+    addSide("low", pad.getMixedLowPad());
+    addSide("high", pad.getMixedHighPad());
+  }
+
+  /// Indices of one element. Those that are data are guarded where they are
+  /// used, and so are all of them in code that may not be reached.
+  void addIndices(Value tensor, ValueRange indices) {
+    if (!isa<func::FuncOp>(op->getParentOp()) || !extentsFollow(tensor))
+      return;
+    for (auto [d, index] : llvm::enumerate(indices)) {
+      if (!followsFromArguments(index))
+        continue;
+      add(ExtentRelation::AtMost, builder.getIndexAttr(0), index,
+          "index " + Twine(d) + " of " + name + " is {1}, less than {0}");
+      AffineExpr size = builder.getAffineDimExpr(0);
+      OpFoldResult last = affine::makeComposedFoldedAffineApply(
+          builder, loc, size - 1, {extent(tensor, d)});
+      add(ExtentRelation::AtMost, index, last,
+          "index " + Twine(d) + " of " + name +
+              " is {0}, more than the last one" + getArgumentSuffix(tensor) +
+              ", {1}");
+    }
+  }
+
   /// Run-time sizes are not negative.
   void addSizes(ArrayRef<OpFoldResult> sizes) {
     for (auto [d, size] : llvm::enumerate(sizes))
@@ -236,6 +274,47 @@ public:
   }
 
 private:
+  /// Whether the shape function can compute the extents of `tensor`: those of
+  /// results of control flow have to be run for.
+  static bool extentsFollow(Value tensor) {
+    if (cast<RankedTensorType>(tensor.getType()).hasStaticShape())
+      return true;
+    llvm::SetVector<Value> slice;
+    slice.insert(tensor);
+    for (size_t i = 0; i < slice.size(); ++i) {
+      Operation *producer = slice[i].getDefiningOp();
+      if (!producer)
+        continue;
+      if (isa_and_nonnull<scf::SCFDialect>(producer->getDialect()))
+        return false;
+      slice.insert(producer->operand_begin(), producer->operand_end());
+    }
+    return true;
+  }
+
+  /// Whether `index` is arithmetic on integer arguments and extents.
+  static bool followsFromArguments(Value index) {
+    llvm::SetVector<Value> slice;
+    slice.insert(index);
+    for (size_t i = 0; i < slice.size(); ++i) {
+      if (!slice[i].getType().isIntOrIndex())
+        return false;
+      Operation *producer = slice[i].getDefiningOp();
+      if (!producer)
+        continue;
+      if (auto dim = dyn_cast<tensor::DimOp>(producer)) {
+        if (!isa<RankedTensorType>(dim.getSource().getType()) ||
+            !dim.getConstantIndex() || !extentsFollow(dim.getSource()))
+          return false;
+        continue;
+      }
+      if (!isa_and_nonnull<arith::ArithDialect>(producer->getDialect()))
+        return false;
+      slice.insert(producer->operand_begin(), producer->operand_end());
+    }
+    return true;
+  }
+
   OpFoldResult extent(Value value, int64_t d) {
     return tensor::getMixedSize(builder, loc, value, d);
   }
@@ -305,6 +384,21 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
       .Case([&](tensor::ExpandShapeOp expand) { collector.addExpand(expand); })
       .Case([&](tensor::EmptyOp empty) {
         collector.addSizes(empty.getMixedSizes());
+      })
+      .Case([&](tensor::GenerateOp generate) {
+        collector.addSizes(
+            llvm::to_vector_of<OpFoldResult>(generate.getDynamicExtents()));
+      })
+      .Case([&](tensor::SplatOp splat) {
+        collector.addSizes(
+            llvm::to_vector_of<OpFoldResult>(splat.getDynamicSizes()));
+      })
+      .Case([&](tensor::PadOp pad) { collector.addPad(pad); })
+      .Case([&](tensor::ExtractOp extract) {
+        collector.addIndices(extract.getTensor(), extract.getIndices());
+      })
+      .Case([&](tensor::InsertOp insert) {
+        collector.addIndices(insert.getDest(), insert.getIndices());
       })
       .Case([&](tensor::ExtractSliceOp slice) {
         collector.addSlice(slice.getSource(), slice);
