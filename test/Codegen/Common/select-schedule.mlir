@@ -21,6 +21,24 @@ func.func @attention(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>) -> t
   return %o : tensor<?x8x?x64xf32>
 }
 
+// The few rows of a decoding step: all heads of a group, with features in lanes.
+// CHECK-LABEL: func.func @decode
+// AVX512: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [4, 4], lanes = 16, split = 2048>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [6, 2], lanes = 8, split = 2048>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [6, 2], lanes = 4, split = 2048>)
+func.func @decode(%q: tensor<?x6x1x64xf32>, %k: tensor<?x2x?x64xf32>, %init: tensor<?x6x1x64xf32>) -> tensor<?x6x1x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<?x6x1x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>) outs(%init : tensor<?x6x1x64xf32>) scale 1.0 -> tensor<?x6x1x64xf32>
+  return %o : tensor<?x6x1x64xf32>
+}
+
+// Rows that are too many, or whose number is not known, are tiles of rows.
+// CHECK-LABEL: func.func @too_many_rows
+// CHECK: kernel = queries_in_lanes
+func.func @too_many_rows(%q: tensor<?x6x3x64xf32>, %k: tensor<?x2x?x64xf32>, %init: tensor<?x6x3x64xf32>) -> tensor<?x6x3x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<?x6x3x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>) outs(%init : tensor<?x6x3x64xf32>) scale 1.0 -> tensor<?x6x3x64xf32>
+  return %o : tensor<?x6x3x64xf32>
+}
+
 // CHECK-LABEL: func.func @matrix_product
 // AVX512: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 4], lanes = 16>}
 // AVX2: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [96, 64], registers = [6, 2], lanes = 8>}
