@@ -70,8 +70,7 @@ Expected<std::string> emitText(const Options &options,
 Error writeText(StringRef path, StringRef text) {
   if (path == "-") {
     outs() << text;
-    outs().flush();
-    return Error::success();
+    return finishOutput();
   }
   return writeFileAtomically(path,
                              [&](raw_ostream &stream) { stream << text; });
@@ -82,9 +81,9 @@ Error writeText(StringRef path, StringRef text) {
 Error explainChoices(const Options &options, const FunctionInfo &function) {
   if (options.explain) {
     for (const std::string &remark : function.remarks)
-      fmt::print("{}: {}\n", function.name, remark);
+      printOut("{}: {}\n", function.name, remark);
     if (function.remarks.empty())
-      fmt::print("{}: nothing to fuse or to schedule\n", function.name);
+      printOut("{}: nothing to fuse or to schedule\n", function.name);
   }
   if (!options.requireFused)
     return Error::success();
@@ -268,6 +267,7 @@ int main(int argc, char **argv) {
   auto passed = run(options);
   if (!passed)
     return reportError(passed.takeError());
-  std::fflush(stdout);
+  if (Error error = finishOutput())
+    return reportError(std::move(error));
   return *passed ? Done : CheckFailed;
 }
