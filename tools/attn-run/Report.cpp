@@ -1,5 +1,4 @@
-//===- Report.cpp - What a run prints and writes
-//----------------------------===//
+//===- Report.cpp - What a run prints and writes --------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

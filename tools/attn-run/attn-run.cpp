@@ -1,5 +1,4 @@
-//===- attn-run.cpp - Compiles and runs an attention graph ----------------*-
-// C++ -*-===//
+//===- attn-run.cpp - Compiles and runs an attention graph ------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

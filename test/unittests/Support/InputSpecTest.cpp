@@ -1,5 +1,4 @@
-//===- InputSpecTest.cpp - Input specifications and generated data -*- C++
-//-*-===//
+//===- InputSpecTest.cpp - Input specifications and generated data --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
