@@ -10,7 +10,7 @@
 # %tensors and %exits (Inputs/*.py), %{v3} and %{v4} (compile targets),
 # %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
 # reference), %tools (the folder of the tools), and the usual %s, %t.
-# Features for REQUIRES: avx2 and avx512 (of this host), asan.
+# Features for REQUIRES: avx2 and avx512 (of this host), asan, dev-full.
 #
 # ===------------------------------------------------------------------------===#
 
@@ -60,6 +60,10 @@ if {"avx2", "fma", "f16c"} <= flags:
     config.available_features.add("avx2")
 if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
     config.available_features.add("avx512")
+
+# A file that cannot be written to: every write finds the disk full.
+if os.path.exists("/dev/full"):
+    config.available_features.add("dev-full")
 
 # Compile targets of the integration tests: a host that cannot run the wider code
 # runs the portable code once more.

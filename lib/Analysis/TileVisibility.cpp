@@ -1,5 +1,4 @@
-//===- TileVisibility.cpp - Which keys a tile of rows can see
-//--------------===//
+//===- TileVisibility.cpp - Which keys a tile of rows can see -------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/ExecutionEngine/CPURuntime.h"
+#include "attn/Support/HostTarget.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Threading.h"
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,6 @@
 #include <cstdlib>
 #include <limits>
 #include <mutex>
-#include <thread>
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
@@ -128,13 +127,6 @@ bool callGuarded(Run &run, function_ref<void()> body) {
     return false;
   body();
   return true;
-}
-
-unsigned usableCores() {
-  int cores = get_physical_cores();
-  if (cores <= 0)
-    cores = static_cast<int>(std::thread::hardware_concurrency());
-  return static_cast<unsigned>(std::max(cores, 1));
 }
 
 } // namespace

@@ -1,5 +1,4 @@
-//===- Attention.cpp - Softmax, weighted sums and attention in f64 -*- C++
-//-*-===//
+//===- Attention.cpp - Softmax, weighted sums and attention in f64 --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

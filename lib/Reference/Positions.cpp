@@ -1,5 +1,4 @@
-//===- Positions.cpp - Rotary, sinusoidal and ALiBi positions in f64 -*- C++
-//-*-===//
+//===- Positions.cpp - Rotary, sinusoidal and ALiBi positions in f64 ------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Reference.cpp - Tensors, heads, scores and positions in f64 -*- C++
-//-*-===//
+//===- Reference.cpp - Tensors, heads, scores and positions in f64 --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -105,13 +105,6 @@ int64_t hostCacheBytes(unsigned level) {
   return 0;
 }
 
-unsigned usableCores() {
-  int cores = get_physical_cores();
-  if (cores <= 0)
-    cores = static_cast<int>(std::thread::hardware_concurrency());
-  return static_cast<unsigned>(std::max(cores, 1));
-}
-
 /// Reads the fields that kernels ask for out of the feature map.
 void describe(Target &target, const StringMap<bool> &features) {
   SmallVector<StringRef> names;
@@ -170,6 +163,13 @@ bool isNeverImplicit(StringRef feature) {
 }
 
 } // namespace
+
+unsigned attn::usableCores() {
+  int cores = get_physical_cores();
+  if (cores <= 0)
+    cores = static_cast<int>(std::thread::hardware_concurrency());
+  return static_cast<unsigned>(std::max(cores, 1));
+}
 
 bool Target::hasFeature(StringRef name) const {
   SmallVector<StringRef> parts;

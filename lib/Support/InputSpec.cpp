@@ -16,6 +16,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace attn;
@@ -126,10 +127,21 @@ static llvm::Error parseInto(llvm::StringRef text, InputSpec &spec) {
         !text.ltrim("+-").starts_with_insensitive("i"))
       return makeError("the number does not fit f64");
     spec.kind = InputSpec::Kind::Number;
+    text.consume_front("+");
+    if (int64_t integer; !text.getAsInteger(10, integer))
+      spec.integer = integer;
     return llvm::Error::success();
   }
   return makeError("expected x.npy, w.safetensors:name, random[:seed=N][:SHAPE]"
                    ", zeros[:SHAPE], ones[:SHAPE] or a number");
+}
+
+std::optional<int64_t> InputSpec::asInteger() const {
+  if (integer)
+    return integer;
+  if (number != std::nearbyint(number) || std::abs(number) >= 0x1p53)
+    return std::nullopt;
+  return static_cast<int64_t>(number);
 }
 
 llvm::Expected<InputSpec> attn::parseInputSpec(llvm::StringRef text) {
@@ -216,15 +228,25 @@ static llvm::Expected<HostTensor> readFile(const InputSpec &spec) {
 
 /// Fills with a number that must survive the conversion: integers exactly,
 /// floats without turning infinite.
-static llvm::Error fillNumber(HostTensor &tensor, double number) {
+static llvm::Error fillNumber(HostTensor &tensor, const InputSpec &spec) {
   const ElementType type = tensor.type();
+  const double number = spec.number;
   if (tensor.numElements() == 0)
     return llvm::Error::success();
+  const std::optional<int64_t> integer = spec.asInteger();
+  if (type == ElementType::i64 && integer) {
+    int64_t *data = tensor.dataAs<int64_t>();
+    std::fill(data, data + tensor.numElements(), *integer);
+    return llvm::Error::success();
+  }
+  if (type == ElementType::i64 && std::abs(number) >= 0x1p53 &&
+      std::abs(number) < 0x1p63)
+    return makeError("an integer from 2^53 is expected in digits only");
   tensor.set(0, number);
   const double stored = tensor.get(0);
   const bool lost = isFloat(type)
                         ? std::isfinite(number) && !std::isfinite(stored)
-                        : stored != number || std::abs(number) >= 0x1p63;
+                        : stored != number || !integer;
   if (lost)
     return makeError("{0} cannot be held by element type {1}", number,
                      elementTypeName(type));
@@ -269,7 +291,7 @@ static llvm::Expected<HostTensor> make(const InputSpec &spec, ElementType type,
     fillRandom(*tensor, spec.seed.value_or(defaultSeed));
     break;
   case InputSpec::Kind::Number:
-    if (llvm::Error error = fillNumber(*tensor, spec.number))
+    if (llvm::Error error = fillNumber(*tensor, spec))
       return error;
     break;
   case InputSpec::Kind::Ones:

@@ -4,6 +4,19 @@
 // RUN: not attn-opt %s --attn-compile-to=tile 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not attn-opt %s.missing --attn-compile-to=input 2>&1 | FileCheck %s --check-prefix=MISSING
 
+// Bad usage is one line: no phase, no CPU, what would do nothing.
+// RUN: %exits 1 attn-opt %s --attn-compile-to= | FileCheck %s --check-prefix=EMPTY
+// RUN: %exits 1 attn-opt %s --attn-compile-to=vector --target=foo | FileCheck %s --check-prefix=TARGET
+// RUN: %exits 1 attn-opt %s --attn-compile-to=vector --disable-feature=foo | FileCheck %s --check-prefix=FEATURE
+// RUN: %exits 1 attn-opt %s --attn-compile-to=tiles --canonicalize | FileCheck %s --check-prefix=PASSES
+// RUN: %exits 1 attn-opt %s --attn-compile-to=tiles "--pass-pipeline=builtin.module(canonicalize)" | FileCheck %s --check-prefix=PASSES
+// RUN: %exits 1 attn-opt %s --canonicalize --target=x86-64 | FileCheck %s --check-prefix=ALONE
+// EMPTY: error: unknown phase '', expected one of input,
+// TARGET: error: {{.*}}foo
+// FEATURE: error: {{.*}}foo
+// PASSES: error: --attn-compile-to=tiles: expected no passes with it
+// ALONE: error: --target: expected --attn-compile-to with it
+
 // UNKNOWN: error: unknown phase 'tile', expected one of input, fusion, schedule, tiles, vector, llvm
 // MISSING: error: cannot open input file
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Peak.h"
+#include "common/Command.h"
 
 #include "attn/ExecutionEngine/CPURuntime.h"
 #include "attn/Support/Error.h"
@@ -229,9 +230,9 @@ Error attn::printPeak(unsigned threads, uint64_t bytes, int64_t cacheBytes) {
   if (Error error = repeatWindows([&] { return meter.measureRead(memory); }))
     return error;
 
-  fmt::print("f32 {:.1f} GFLOP/s\n", meter.f32().best);
-  fmt::print("bf16 {:.1f} GFLOP/s\n", meter.bf16().best);
-  fmt::print("read {:.1f} GB/s\n", meter.read().best);
+  printOut("f32 {:.1f} GFLOP/s\n", meter.f32().best);
+  printOut("bf16 {:.1f} GFLOP/s\n", meter.bf16().best);
+  printOut("read {:.1f} GB/s\n", meter.read().best);
   std::fflush(stdout);
   fmt::print(stderr, "units: f32 by {}, bf16 by {}, {} thread{}\n",
              meter.f32().unit, meter.bf16().unit, threads,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report.h"
+#include "common/Command.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
@@ -39,37 +40,37 @@ double CaseReport::gigabytesPerSecond() const {
 }
 
 void attn::printBrief(const CaseReport &report) {
-  fmt::print("{} {:.4f} {:.4f}\n", report.bench->name.str(), report.minMs(),
-             report.medianMs());
+  printOut("{} {:.4f} {:.4f}\n", report.bench->name.str(), report.minMs(),
+           report.medianMs());
 }
 
 void attn::printCase(const CaseReport &report) {
   const BenchCase &bench = *report.bench;
-  fmt::print("{}: {}x{} heads ({} of keys), {} queries of {}, {} keys, values "
-             "of {}, mask {}, {}, {}, {} thread{}\n",
-             bench.name.str(), bench.batch, bench.queryHeads, bench.keyHeads,
-             bench.queries, bench.headDim, bench.keys, bench.valueDim,
-             maskName(bench.mask).str(), elementTypeName(bench.type).str(),
-             report.target, report.threads, report.threads == 1 ? "" : "s");
-  fmt::print("  time:    min {:.4f} ms, median {:.4f} ms of {} run{}\n",
-             report.minMs(), report.medianMs(), report.times.size(),
-             report.times.size() == 1 ? "" : "s");
-  fmt::print("  compute: {:.1f} GFLOP/s on {} visible pairs, {:.1f} % of the "
-             "peak of {:.1f} ({})\n",
-             report.gflops(), report.pairs,
-             100.0 * report.gflops() / report.compute.best, report.compute.best,
-             report.compute.unit);
+  printOut("{}: {}x{} heads ({} of keys), {} queries of {}, {} keys, values "
+           "of {}, mask {}, {}, {}, {} thread{}\n",
+           bench.name.str(), bench.batch, bench.queryHeads, bench.keyHeads,
+           bench.queries, bench.headDim, bench.keys, bench.valueDim,
+           maskName(bench.mask).str(), elementTypeName(bench.type).str(),
+           report.target, report.threads, report.threads == 1 ? "" : "s");
+  printOut("  time:    min {:.4f} ms, median {:.4f} ms of {} run{}\n",
+           report.minMs(), report.medianMs(), report.times.size(),
+           report.times.size() == 1 ? "" : "s");
+  printOut("  compute: {:.1f} GFLOP/s on {} visible pairs, {:.1f} % of the "
+           "peak of {:.1f} ({})\n",
+           report.gflops(), report.pairs,
+           100.0 * report.gflops() / report.compute.best, report.compute.best,
+           report.compute.unit);
   std::string share =
       report.read.best == 0.0
           ? ""
           : fmt::format(", {:.1f} % of the peak of {:.1f}",
                         100.0 * report.gigabytesPerSecond() / report.read.best,
                         report.read.best);
-  fmt::print("  memory:  {:.1f} GB/s of q, k, v ({:.1f} MB){}\n",
-             report.gigabytesPerSecond(), report.inputBytes / 1e6, share);
-  fmt::print("  compile: {:.1f} ms{}, buffers: {} bytes\n", report.compileMs,
-             report.compileCached ? " (from the cache)" : "",
-             report.plannedBytes);
+  printOut("  memory:  {:.1f} GB/s of q, k, v ({:.1f} MB){}\n",
+           report.gigabytesPerSecond(), report.inputBytes / 1e6, share);
+  printOut("  compile: {:.1f} ms{}, buffers: {} bytes\n", report.compileMs,
+           report.compileCached ? " (from the cache)" : "",
+           report.plannedBytes);
 }
 
 static void writeCase(llvm::json::OStream &json, const CaseReport &report) {

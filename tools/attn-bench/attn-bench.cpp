@@ -221,8 +221,8 @@ Error run(const Options &options) {
     return cases.takeError();
   if (options.printGraph) {
     for (const BenchCase *bench : *cases)
-      fmt::print("{}{}", bench == cases->front() ? "" : "\n// -----\n\n",
-                 caseGraph(*bench));
+      printOut("{}{}", bench == cases->front() ? "" : "\n// -----\n\n",
+               caseGraph(*bench));
     return Error::success();
   }
   if (cases->size() > 1 && !(options.inputs.empty() && options.output.empty()))
@@ -240,7 +240,8 @@ Error run(const Options &options) {
       printBrief(*report);
     else
       printCase(*report);
-    std::fflush(stdout);
+    if (Error error = finishOutput())
+      return error;
     reports.push_back(std::move(*report));
   }
   if (options.json.empty())
@@ -260,6 +261,7 @@ int main(int argc, char **argv) {
     return reportError(std::move(error));
   if (Error error = run(options))
     return reportError(std::move(error));
-  std::fflush(stdout);
+  if (Error error = finishOutput())
+    return reportError(std::move(error));
   return Done;
 }

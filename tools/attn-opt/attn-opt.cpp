@@ -8,7 +8,10 @@
 
 #include "attn/InitAll.h"
 #include "attn/Pipelines/Pipelines.h"
+#include "attn/Support/HostTarget.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
@@ -31,6 +34,16 @@ static cl::list<std::string>
                      cl::value_desc("feature,..."),
                      cl::desc("Features of the target to leave unused"));
 
+/// Whether the command line has passes, by name or as --pass-pipeline.
+static bool givesPasses(const mlir::MlirOptMainConfig &config) {
+  cl::Option *pipeline = cl::getRegisteredOptions().lookup("pass-pipeline");
+  if (pipeline && pipeline->getNumOccurrences())
+    return true;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::PassManager passes(&context);
+  return failed(config.setupPassPipeline(passes)) || passes.size() != 0;
+}
+
 /// MlirOptMain with the pipeline of the phases instead of one in text.
 static mlir::LogicalResult compile(StringRef inputName, StringRef outputName,
                                    mlir::DialectRegistry &registry) {
@@ -40,11 +53,22 @@ static mlir::LogicalResult compile(StringRef inputName, StringRef outputName,
            << attn::listPhases() << "\n";
     return mlir::failure();
   }
+  // A pipeline that fails to start prints the whole module.
+  if (auto resolved = attn::resolveTarget(target, disabledFeatures);
+      !resolved) {
+    errs() << "error: " << toString(resolved.takeError()) << "\n";
+    return mlir::failure();
+  }
   attn::PipelineOptions options;
   options.target = target;
   options.disabledFeatures.assign(disabledFeatures.begin(),
                                   disabledFeatures.end());
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (givesPasses(config)) {
+    errs() << "error: --attn-compile-to=" << compileTo
+           << ": expected no passes with it\n";
+    return mlir::failure();
+  }
   config.setPassPipelineSetupFn([&](mlir::PassManager &pm) {
     attn::buildPipeline(pm, *phase, options);
     return mlir::success();
@@ -70,7 +94,15 @@ int main(int argc, char **argv) {
   attn::registerAllPasses();
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "attention compiler driver\n", registry);
+  if (compileTo.getNumOccurrences())
+    return mlir::asMainReturnCode(compile(input, output, registry));
+  const cl::Option &targetOption = target, &featuresOption = disabledFeatures;
+  for (const cl::Option *option : {&targetOption, &featuresOption})
+    if (option->getNumOccurrences()) {
+      errs() << "error: --" << option->ArgStr
+             << ": expected --attn-compile-to with it\n";
+      return EXIT_FAILURE;
+    }
   return mlir::asMainReturnCode(
-      compileTo.empty() ? mlir::MlirOptMain(argc, argv, input, output, registry)
-                        : compile(input, output, registry));
+      mlir::MlirOptMain(argc, argv, input, output, registry));
 }

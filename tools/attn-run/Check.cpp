@@ -1,5 +1,4 @@
-//===- Check.cpp - Results against the f64 twin
-//-----------------------------===//
+//===- Check.cpp - Results against the f64 twin ---------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

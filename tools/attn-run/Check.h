@@ -1,4 +1,4 @@
-//===- Check.h - Results against the f64 twin -------------*- C++ -*-===//
+//===- Check.h - Results against the f64 twin -------------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -15,8 +15,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
-#include <cmath>
-
 using namespace attn;
 using namespace llvm;
 
@@ -218,13 +216,12 @@ Error InputMaker::makeScalar(size_t index, InputValue &value) {
   value.real = spec.number;
   if (type && isFloat(*type))
     return Error::success();
-  // Beyond 2^53 the text's value may not be the number's.
-  if (spec.number != std::nearbyint(spec.number) ||
-      std::abs(spec.number) > 0x1p53)
+  std::optional<int64_t> integer = spec.asInteger();
+  if (!integer)
     return makeError("argument {0}: expected an integer ({1}), got {2}",
                      nameOf(argument), argument.type, quoteName(spec.text));
   value.isInteger = true;
-  value.integer = static_cast<int64_t>(spec.number);
+  value.integer = *integer;
   return Error::success();
 }
 

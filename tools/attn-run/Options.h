@@ -44,6 +44,10 @@ struct Options {
   llvm::cl::opt<bool> check{
       "check", llvm::cl::cat(category),
       llvm::cl::desc("Compare the results with the f64 twin")};
+  llvm::cl::opt<bool> twin{
+      "twin", llvm::cl::cat(category),
+      llvm::cl::desc("Run the naive lowering instead of the fused one, in the "
+                     "types of the model")};
   llvm::cl::opt<std::string> emit{
       "emit", llvm::cl::value_desc("phase|llvmir|asm|obj"),
       llvm::cl::cat(category),

@@ -1,5 +1,4 @@
-//===- Report.cpp - What a run prints and writes
-//----------------------------===//
+//===- Report.cpp - What a run prints and writes --------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report.h"
+#include "common/Command.h"
 
 #include "attn/Support/Error.h"
 
@@ -47,7 +47,7 @@ void attn::printSummary(size_t index, const HostTensor &result) {
                                  elementTypeName(result.type()).str(),
                                  shapeText(result.shape()));
   if (result.numElements() == 0) {
-    fmt::print("{}, empty\n", head);
+    printOut("{}, empty\n", head);
     return;
   }
   constexpr int64_t kFirst = 8;
@@ -72,18 +72,18 @@ void attn::printSummary(size_t index, const HostTensor &result) {
   std::vector<std::string> first;
   for (int64_t n = 0; n < std::min(result.numElements(), kFirst); ++n)
     first.push_back(fmt::format("{:.6g}", result.get(n)));
-  fmt::print("{}\n  {}{}\n", head, fmt::join(first, " "),
-             result.numElements() > kFirst ? " ..." : "");
+  printOut("{}\n  {}{}\n", head, fmt::join(first, " "),
+           result.numElements() > kFirst ? " ..." : "");
 }
 
 void attn::printTimes(const RunReport &report) {
-  fmt::print("time: min {:.3f} ms, median {:.3f} ms of {} run{}, {} thread{}\n",
-             report.minMs(), report.medianMs(), report.times.size(),
-             report.times.size() == 1 ? "" : "s", report.threads,
-             report.threads == 1 ? "" : "s");
-  fmt::print("compile: {:.1f} ms{}, buffers: {} bytes\n", report.compileMs,
-             report.compileCached ? " (from the cache)" : "",
-             report.plannedBytes);
+  printOut("time: min {:.3f} ms, median {:.3f} ms of {} run{}, {} thread{}\n",
+           report.minMs(), report.medianMs(), report.times.size(),
+           report.times.size() == 1 ? "" : "s", report.threads,
+           report.threads == 1 ? "" : "s");
+  printOut("compile: {:.1f} ms{}, buffers: {} bytes\n", report.compileMs,
+           report.compileCached ? " (from the cache)" : "",
+           report.plannedBytes);
 }
 
 void attn::printChecks(const RunReport &report) {
@@ -100,7 +100,7 @@ void attn::printChecks(const RunReport &report) {
       line += fmt::format(", worst at {}: got {:.9g}, expected {:.9g}",
                           shapeText(check.worst), comparison.worstGot,
                           comparison.worstExpected);
-    fmt::print("{}\n", line);
+    printOut("{}\n", line);
   }
 }
 

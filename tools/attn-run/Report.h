@@ -1,4 +1,4 @@
-//===- Report.h - What a run prints and writes ------------*- C++ -*-===//
+//===- Report.h - What a run prints and writes ------------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- attn-run.cpp - Compiles and runs an attention graph ----------------*-
-// C++ -*-===//
+//===- attn-run.cpp - Compiles and runs an attention graph ------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,6 +22,7 @@
 #include "attn/Support/Error.h"
 #include "attn/Support/Npy.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -31,6 +31,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 using namespace attn;
@@ -53,25 +54,80 @@ double millisecondsSince(Clock::time_point start) {
 // Steps
 //===----------------------------------------------------------------------===//
 
+std::optional<CodeKind> parseCodeKind(StringRef name) {
+  return StringSwitch<std::optional<CodeKind>>(name)
+      .Case("llvmir", CodeKind::LLVMIR)
+      .Case("asm", CodeKind::Assembly)
+      .Case("obj", CodeKind::Object)
+      .Default(std::nullopt);
+}
+
+/// An error that names the first of `others` that is given: next to `option`
+/// it would do nothing.
+template <typename... Others>
+Error refuseWith(StringRef option, const Others &...others) {
+  StringRef name;
+  auto look = [&](const cl::Option &other) {
+    if (name.empty() && other.getNumOccurrences())
+      name = other.ArgStr;
+  };
+  (look(others), ...);
+  if (name.empty())
+    return Error::success();
+  return makeError("{0}: expected no --{1} with it", option, name);
+}
+
+/// Options that make no sense, alone or together.
+Error checkUsage(const Options &options) {
+  if (options.inputFile.empty())
+    return makeError("no input file: attn-run FILE.mlir [options], see --help");
+  if (Error error = checkDevice(options.device))
+    return error;
+  if (options.repeat == 0)
+    return makeError("--repeat=0: expected at least 1");
+  if (Error error = checkThreads(options.threads))
+    return error;
+  if (options.twin)
+    if (Error error = refuseWith("--twin", options.check, options.schedule,
+                                 options.requireFused))
+      return error;
+  if (!options.emit.getNumOccurrences()) {
+    if (options.emitTo.getNumOccurrences())
+      return makeError("-o {0}: expected --emit with it",
+                       quoteName(options.emitTo));
+  } else {
+    bool isPhase = parsePhase(options.emit).has_value();
+    if (!isPhase && !parseCodeKind(options.emit))
+      return makeError("--emit={0}: expected one of {1}, llvmir, asm, obj",
+                       quoteName(options.emit), listPhases());
+    std::string option = "--emit=" + options.emit;
+    // Only the fused lowering has phases.
+    if (isPhase)
+      if (Error error = refuseWith(option, options.twin))
+        return error;
+    if (Error error =
+            refuseWith(option, options.inputs, options.dims, options.outputs,
+                       options.check, options.repeat, options.warmup,
+                       options.threads, options.benchJSON, options.cacheDir,
+                       options.requireFused, options.explain))
+      return error;
+  }
+  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
+  paths.push_back(options.benchJSON);
+  return checkWritable(paths);
+}
+
 Expected<std::string> emitText(const Options &options,
                                const CompileRequest &request) {
   if (auto phase = parsePhase(options.emit))
     return compileToPhase(request, *phase);
-  if (options.emit == "llvmir")
-    return compileToCode(request, CodeKind::LLVMIR);
-  if (options.emit == "asm")
-    return compileToCode(request, CodeKind::Assembly);
-  if (options.emit == "obj")
-    return compileToCode(request, CodeKind::Object);
-  return makeError("--emit={0}: expected one of {1}, llvmir, asm, obj",
-                   quoteName(options.emit), listPhases());
+  return compileToCode(request, *parseCodeKind(options.emit));
 }
 
 Error writeText(StringRef path, StringRef text) {
   if (path == "-") {
     outs() << text;
-    outs().flush();
-    return Error::success();
+    return finishOutput();
   }
   return writeFileAtomically(path,
                              [&](raw_ostream &stream) { stream << text; });
@@ -82,9 +138,12 @@ Error writeText(StringRef path, StringRef text) {
 Error explainChoices(const Options &options, const FunctionInfo &function) {
   if (options.explain) {
     for (const std::string &remark : function.remarks)
-      fmt::print("{}: {}\n", function.name, remark);
-    if (function.remarks.empty())
-      fmt::print("{}: nothing to fuse or to schedule\n", function.name);
+      printOut("{}: {}\n", function.name, remark);
+    if (options.twin)
+      printOut("{}: the naive lowering, nothing is fused or scheduled\n",
+               function.name);
+    else if (function.remarks.empty())
+      printOut("{}: nothing to fuse or to schedule\n", function.name);
   }
   if (!options.requireFused)
     return Error::success();
@@ -144,20 +203,11 @@ Error writeFiles(const Options &options, const RunReport &report,
 /// Everything but the choice of the exit code. False when the check failed.
 Expected<bool> run(const Options &options) {
   Clock::time_point start = Clock::now();
-  if (options.inputFile.empty())
-    return makeError("no input file: attn-run FILE.mlir [options], see --help");
-  if (Error error = checkDevice(options.device))
-    return error;
-  if (options.repeat == 0)
-    return makeError("--repeat=0: expected at least 1");
-  if (Error error = checkThreads(options.threads))
-    return error;
-  SmallVector<StringRef> paths(options.outputs.begin(), options.outputs.end());
-  paths.push_back(options.benchJSON);
-  if (Error error = checkWritable(paths))
+  if (Error error = checkUsage(options))
     return error;
 
   CompileRequest request;
+  request.lowering = options.twin ? Lowering::Twin : Lowering::Fused;
   request.inputName = options.inputFile;
   request.function = options.functionName;
   request.pipeline.target = options.targetName;
@@ -177,7 +227,7 @@ Expected<bool> run(const Options &options) {
                      file.getError().message());
   request.input = (*file)->getBuffer();
 
-  if (!options.emit.empty()) {
+  if (options.emit.getNumOccurrences()) {
     auto text = emitText(options, request);
     if (!text)
       return text.takeError();
@@ -227,7 +277,11 @@ Expected<bool> run(const Options &options) {
   std::vector<TensorView> views;
   for (HostTensor &tensor : *results)
     views.push_back(tensor.view());
-  auto call = compiled->module->prepare(function.name, arguments, views);
+  std::function<void(StringRef)> remark;
+  if (options.explain)
+    remark = [](StringRef text) { errs() << "attn: " << text << "\n"; };
+  auto call =
+      compiled->module->prepare(function.name, arguments, views, remark);
   if (!call)
     return call.takeError();
   if (Error error = runRepeatedly(options, *call, result))
@@ -268,6 +322,7 @@ int main(int argc, char **argv) {
   auto passed = run(options);
   if (!passed)
     return reportError(passed.takeError());
-  std::fflush(stdout);
+  if (Error error = finishOutput())
+    return reportError(std::move(error));
   return *passed ? Done : CheckFailed;
 }

@@ -11,11 +11,15 @@
 #include "attn/Pipelines/Compiler.h"
 #include "attn/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
 
 using namespace attn;
 using namespace llvm;
@@ -76,10 +80,49 @@ Error attn::checkThreads(unsigned threads) {
   return makeError("--threads={0}: expected at most {1}", threads, kMaxThreads);
 }
 
+Error attn::finishOutput() {
+  std::error_code code;
+  errno = 0;
+  // An earlier flush may have failed: only the flag remembers it.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    code = std::error_code(errno ? errno : EIO, std::generic_category());
+  outs().flush();
+  if (outs().has_error()) {
+    code = outs().error();
+    // Otherwise the stream's destructor aborts the process.
+    outs().clear_error();
+  }
+  if (!code)
+    return Error::success();
+  return makeError("cannot write to stdout: {0}", code.message());
+}
+
+/// Whether two paths name one file, which need not exist.
+static bool isSameFile(StringRef a, StringRef b) {
+  if (sys::fs::equivalent(a, b))
+    return true;
+  SmallString<128> absolute[] = {a, b};
+  for (SmallString<128> &path : absolute) {
+    // The folder exists and may be reached through links.
+    SmallString<128> folder = sys::path::parent_path(path);
+    SmallString<128> real;
+    if (sys::fs::real_path(folder.empty() ? "." : folder.str(), real))
+      return false;
+    sys::path::append(real, sys::path::filename(path));
+    path = real;
+  }
+  return absolute[0] == absolute[1];
+}
+
 Error attn::checkWritable(ArrayRef<StringRef> paths) {
-  for (StringRef path : paths) {
+  for (auto [index, path] : enumerate(paths)) {
     if (path.empty())
       continue;
+    for (StringRef other : paths.take_front(index))
+      if (!other.empty() && isSameFile(other, path))
+        return makeError("{0} and {1} are one file, expected another for each "
+                         "output",
+                         quoteName(other), quoteName(path));
     StringRef folder = sys::path::parent_path(path);
     if (folder.empty())
       folder = ".";

@@ -19,6 +19,9 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <string>
 
 namespace attn {
@@ -58,8 +61,21 @@ llvm::Error parseCommandLine(int argc, char **argv, llvm::StringRef overview);
 /// The value of --threads, 0 for all cores.
 llvm::Error checkThreads(unsigned threads);
 
+/// Prints to stdout. What does not arrive there is for finishOutput to find:
+/// fmt::print would throw.
+template <typename... Args>
+void printOut(fmt::format_string<Args...> format, Args &&...args) {
+  std::string text = fmt::format(format, std::forward<Args>(args)...);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+/// Whether everything that was printed to stdout, by `printOut` and by outs(),
+/// has arrived: a full disk must not look like success.
+llvm::Error finishOutput();
+
 /// Whether the files (empty: none) can be made: what would fail after an hour
-/// of work, or after the first of two results was written, fails now.
+/// of work, or after the first of two results was written, fails now. So does a
+/// file that is named twice.
 llvm::Error checkWritable(llvm::ArrayRef<llvm::StringRef> paths);
 
 /// The value of --device: success for `cpu`, a DeviceError for a device that

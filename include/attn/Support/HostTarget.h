@@ -76,6 +76,9 @@ llvm::Expected<Target>
 resolveTarget(llvm::StringRef name,
               llvm::ArrayRef<std::string> disabledFeatures = {});
 
+/// Physical cores that this process may use, at least 1.
+unsigned usableCores();
+
 /// Success when this machine can run code made for `target`, otherwise an error
 /// that names the missing features.
 llvm::Error hostCanExecute(const Target &target);

@@ -21,6 +21,8 @@
 
 #include "attn/Support/HostTensor.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace attn {
@@ -44,6 +46,13 @@ struct InputSpec {
   std::optional<llvm::SmallVector<int64_t>> shape;
   /// Number: fills the tensor. `inf`, `-inf` and `nan` are numbers.
   double number = 0.0;
+  /// Number: its exact value when it is written as an integer of 64 bits.
+  std::optional<int64_t> integer;
+
+  /// Number: the exact integer; none for a fraction, for what 64 bits cannot
+  /// hold, and for a magnitude from 2^53 that is not written as an integer,
+  /// whose f64 value may not be the text's.
+  std::optional<int64_t> asInteger() const;
 };
 
 /// Parses a SPEC; reads no file.

@@ -1,5 +1,4 @@
-//===- ExpandMath.cpp - Math functions in plain arithmetic
-//------------------===//
+//===- ExpandMath.cpp - Math functions in plain arithmetic ----------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

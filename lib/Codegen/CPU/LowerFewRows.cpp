@@ -1,5 +1,4 @@
-//===- LowerFewRows.cpp - Attention of a few query rows
-//---------------------===//
+//===- LowerFewRows.cpp - Attention of a few query rows -------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

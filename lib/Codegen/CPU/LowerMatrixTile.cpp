@@ -1,5 +1,4 @@
-//===- LowerMatrixTile.cpp - Register tiles of matrix products
-//-------------===//
+//===- LowerMatrixTile.cpp - Register tiles of matrix products ------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- LowerOnlineAttention.cpp - The fused attention micro-kernel
-//---------===//
+//===- LowerOnlineAttention.cpp - The fused attention micro-kernel --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

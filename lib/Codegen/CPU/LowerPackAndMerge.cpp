@@ -1,5 +1,4 @@
-//===- LowerPackAndMerge.cpp - First and last step of a tile
-//---------------===//
+//===- LowerPackAndMerge.cpp - First and last step of a tile --------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- LowerTiles.cpp - Tile ops to micro-kernels
-//--------------------------===//
+//===- LowerTiles.cpp - Tile ops to micro-kernels -------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

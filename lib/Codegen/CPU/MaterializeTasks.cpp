@@ -1,5 +1,4 @@
-//===- MaterializeTasks.cpp - Bodies of parallel calls
-//---------------------===//
+//===- MaterializeTasks.cpp - Bodies of parallel calls --------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

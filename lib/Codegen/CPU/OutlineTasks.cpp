@@ -1,5 +1,4 @@
-//===- OutlineTasks.cpp - scf.forall to task functions
-//---------------------===//
+//===- OutlineTasks.cpp - scf.forall to task functions --------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ProgramVectorizer.h - Score and mask programs on lanes --*- C++ -*-===//
+//===- ProgramVectorizer.h - Score and mask programs on lanes ---*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- BufferizableOpInterfaceImpl.cpp - attn ops on buffers
-//---------------===//
+//===- BufferizableOpInterfaceImpl.cpp - attn ops on buffers --------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ExpandReshapes.cpp - Several run-time parts of one extent *- C++ -*-===//
+//===- ExpandReshapes.cpp - Several run-time parts of one extent ----------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- MatrixProduct.cpp - Which linalg ops are matrix products
-//------------===//
+//===- MatrixProduct.cpp - Which linalg ops are matrix products -----------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

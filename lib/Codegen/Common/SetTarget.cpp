@@ -1,5 +1,4 @@
-//===- SetTarget.cpp - The machine that a module is compiled for
-//-----------===//
+//===- SetTarget.cpp - The machine that a module is compiled for ----------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- TileAttention.cpp - Heavy ops to parallel tasks of tile ops
-//---------===//
+//===- TileAttention.cpp - Heavy ops to parallel tasks of tile ops --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -166,7 +166,9 @@ class Runner:
 
 
 def main():
-    import cases
+    import cases  # noqa: F401 (registers its cases)
+    import shape_cases  # noqa: F401
+    from graphs import CASES
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--attn-run")
@@ -175,9 +177,9 @@ def main():
     parser.add_argument("name", nargs="?")
     arguments = parser.parse_args()
     if arguments.list:
-        print("\n".join(cases.CASES))
+        print("\n".join(CASES))
         return 0
-    case = cases.CASES[arguments.name]
+    case = CASES[arguments.name]
     try:
         case(Runner(arguments.attn_run, os.path.join(arguments.work, arguments.name)))
     except Failure as failure:

@@ -1,5 +1,4 @@
-//===- AttentionGridTest.cpp - The fused path against f64, over a grid
-//------===//
+//===- AttentionGridTest.cpp - The fused path against f64, over a grid ----===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ContractTest.cpp - Guarantees of the semantics on the fused path
-//-----===//
+//===- ContractTest.cpp - Guarantees of the semantics on the fused path ---===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- DecodeTest.cpp - A few query rows on many keys, against f64
-//----------===//
+//===- DecodeTest.cpp - A few query rows on many keys, against f64 --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- MatrixProductTest.cpp - Tiled matrix products against f64
-//------------===//
+//===- MatrixProductTest.cpp - Tiled matrix products against f64 ----------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

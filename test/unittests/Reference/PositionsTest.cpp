@@ -1,5 +1,4 @@
-//===- PositionsTest.cpp - Rotary, sinusoidal and ALiBi positions -*- C++
-//-*-===//
+//===- PositionsTest.cpp - Rotary, sinusoidal and ALiBi positions ---------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

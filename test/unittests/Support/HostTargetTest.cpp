@@ -118,6 +118,7 @@ TEST(HostTarget, TheHostRunsItsOwnCode) {
   Target native = resolve("native");
   EXPECT_EQ(native.cpu, llvm::sys::getHostCPUName());
   EXPECT_GE(native.cores, 1u);
+  EXPECT_EQ(native.cores, usableCores());
   EXPECT_GE(native.l1dBytes, 8 * 1024);
   EXPECT_GE(native.l2Bytes, native.l1dBytes);
   EXPECT_EQ(errorOf(hostCanExecute(native)), "");

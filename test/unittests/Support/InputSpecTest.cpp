@@ -1,5 +1,4 @@
-//===- InputSpecTest.cpp - Input specifications and generated data -*- C++
-//-*-===//
+//===- InputSpecTest.cpp - Input specifications and generated data --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -115,6 +114,35 @@ TEST(InputSpec, MaterialisesConstants) {
   EXPECT_THAT(failure("nan", ElementType::i64, {}), HasSubstr("i64"));
   EXPECT_THAT(failure("1e19", ElementType::i64, {}), HasSubstr("i64"));
   EXPECT_THAT(failure("2", ElementType::i1, {}), HasSubstr("i1"));
+}
+
+TEST(InputSpec, KeepsIntegersBeyondF64) {
+  auto number = [](llvm::StringRef text) {
+    HostTensor values = tensor(text, ElementType::i64, {2});
+    EXPECT_EQ(values.dataAs<int64_t>()[0], values.dataAs<int64_t>()[1]);
+    return values.dataAs<int64_t>()[1];
+  };
+  // 2^53 + 1 is the first integer that f64 lacks.
+  EXPECT_EQ(number("9007199254740993"), 9007199254740993);
+  EXPECT_EQ(number("+9007199254740993"), 9007199254740993);
+  EXPECT_EQ(number("-9007199254740993"), -9007199254740993);
+  EXPECT_EQ(number("9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(number("-9223372036854775808"), INT64_MIN);
+  EXPECT_EQ(number("1e3"), 1000);
+  EXPECT_EQ(number("9007199254740991.0"), 9007199254740991);
+  EXPECT_EQ(failure("9007199254740993.0", ElementType::i64, {}),
+            "input '9007199254740993.0': an integer from 2^53 is expected in "
+            "digits only");
+  EXPECT_THAT(failure("1e18", ElementType::i64, {}), HasSubstr("digits only"));
+  EXPECT_THAT(failure("9223372036854775808", ElementType::i64, {}),
+              HasSubstr("cannot be held by element type i64"));
+
+  EXPECT_EQ(spec("9007199254740993").asInteger(), 9007199254740993);
+  EXPECT_EQ(spec("2.0").asInteger(), 2);
+  EXPECT_EQ(spec("1.5").asInteger(), std::nullopt);
+  EXPECT_EQ(spec("1e18").asInteger(), std::nullopt);
+  EXPECT_EQ(spec("nan").asInteger(), std::nullopt);
+  EXPECT_EQ(spec("-inf").asInteger(), std::nullopt);
 }
 
 TEST(InputSpec, ChecksShapes) {

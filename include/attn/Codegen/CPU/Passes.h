@@ -1,4 +1,4 @@
-//===- Passes.h - Passes of lib/Codegen/CPU -------------------*- C++ -*-===//
+//===- Passes.h - Passes of lib/Codegen/CPU ---------------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Passes.td - From tile ops to vector code for CPUs -------------------===//
+//===- Passes.td - From tile ops to vector code for CPUs ------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BufferizableOpInterfaceImpl.h - attn ops on buffers -----*- C++ -*-===//
+//===- BufferizableOpInterfaceImpl.h - attn ops on buffers ------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MatrixProduct.h - Which linalg ops are matrix products --*- C++ -*-===//
+//===- MatrixProduct.h - Which linalg ops are matrix products ---*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

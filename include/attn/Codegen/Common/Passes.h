@@ -1,5 +1,4 @@
-//===- Passes.h - Passes of lib/Codegen/Common -------------------*- C++
-//-*-===//
+//===- Passes.h - Passes of lib/Codegen/Common ------------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

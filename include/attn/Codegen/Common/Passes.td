@@ -1,4 +1,4 @@
-//===- Passes.td - Scheduling, bufferisation and tiling --------------------===//
+//===- Passes.td - Scheduling, bufferisation and tiling -------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- AttnDialect.h - The attn dialect, its enums and attributes -*- C++
-//-*-===//
+//===- AttnDialect.h - The attn dialect, its enums and attributes ---------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- AttnInterfaces.td - Interfaces of attn ops --------------------------===//
+//===- AttnInterfaces.td - Interfaces of attn ops -------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- AttnOps.td - Ops of the attn dialect --------------------------------===//
+//===- AttnOps.td - Ops of the attn dialect -------------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Passes.td - Passes on attention graphs ------------------------------===//
+//===- Passes.td - Passes on attention graphs -----------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
