@@ -33,16 +33,15 @@ struct TileBounds {
 };
 
 /// Emits code at the builder's insertion point that computes the bounds for the
-/// mask region `(b, h, i, j) -> i1` over rows [rowBegin, rowEnd) of the heads from
-/// `firstHead` to `lastHead` (the same value for one head) of batch element `b`,
-/// and keys [0, keyCount). `keyOffset` is added to the key
-/// to give the region's `j`. The region's captures must dominate the insertion
-/// point.
+/// mask region `(b, h, i, j) -> i1` over rows [rowBegin, rowEnd) of the heads
+/// from `firstHead` to `lastHead` (the same value for one head) of batch
+/// element `b`, and keys [0, keyCount). `keyOffset` is added to the key to give
+/// the region's `j`. The region's captures must dominate the insertion point.
 TileBounds emitTileBounds(mlir::ImplicitLocOpBuilder &b, mlir::Region &mask,
                           mlir::Value batch, mlir::Value firstHead,
-                          mlir::Value lastHead,
-                          mlir::Value rowBegin, mlir::Value rowEnd,
-                          mlir::Value keyOffset, mlir::Value keyCount);
+                          mlir::Value lastHead, mlir::Value rowBegin,
+                          mlir::Value rowEnd, mlir::Value keyOffset,
+                          mlir::Value keyCount);
 
 } // namespace attn
 

@@ -28,8 +28,8 @@ mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          TargetAttr target,
                                          mlir::Value weights);
 
-/// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a block
-/// and one vector]`, factors `[rows]`.
+/// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
+/// block and one vector]`, factors `[rows]`.
 struct FewRowsScratch {
   mlir::Value weights, visible, factors;
 };

@@ -62,8 +62,8 @@ public:
   /// in every lane.
   mlir::Value sumOfLanes(mlir::Value vector);
   mlir::Value maxOfLanes(mlir::Value vector);
-  /// One vector whose lane `i` is the sum of the lanes of `vectors[i]`; there are
-  /// as many as lanes.
+  /// One vector whose lane `i` is the sum of the lanes of `vectors[i]`; there
+  /// are as many as lanes.
   mlir::Value sumEach(mlir::ValueRange vectors);
 
   /// The `lanes x lanes` transpose of `rows`: element j of result i is element

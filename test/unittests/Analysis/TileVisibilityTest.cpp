@@ -246,8 +246,7 @@ protected:
     };
     TileBounds emitted = emitTileBounds(
         b, attention.getMask(), constant(tile.batch), constant(tile.head),
-        constant(tile.head),
-        constant(tile.rowBegin), constant(tile.rowEnd),
+        constant(tile.head), constant(tile.rowBegin), constant(tile.rowEnd),
         constant(tile.keyOffset), constant(tile.keyCount));
 
     Arrays arrays;
