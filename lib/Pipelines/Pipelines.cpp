@@ -142,6 +142,7 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createConvertVectorToSCFPass());
   pm.addPass(memref::createExpandOpsPass());
   pm.addPass(createExpandReshapesPass());
+  pm.addPass(createGuardAllocationsPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createExpandArithPass());

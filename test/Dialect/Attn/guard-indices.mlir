@@ -61,6 +61,17 @@ func.func @known(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
 
 // -----
 
+// CHECK-LABEL: func.func @dim
+// CHECK: %[[LOW:.*]] = arith.maxsi %{{.*}}, %c0{{.*}}
+// CHECK: %[[INDEX:.*]] = arith.minsi %[[LOW]], %c1{{.*}}
+// CHECK: tensor.dim %{{.*}}, %[[INDEX]]
+func.func @dim(%x: tensor<?x?xf32>, %i: index) -> index {
+  %0 = tensor.dim %x, %i : tensor<?x?xf32>
+  return %0 : index
+}
+
+// -----
+
 // The lowerings of attn.score_map clamp for themselves.
 // CHECK-LABEL: func.func @program
 // CHECK-NOT: arith.maxsi

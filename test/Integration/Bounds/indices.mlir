@@ -68,6 +68,37 @@
 // RUN: %{bad} | FileCheck %s --check-prefix=SPLAT
 // SPLAT: error: size 0 of tensor.splat is -1, less than 0
 
+// A dimension that an argument chooses.
+// REDEFINE: %{inputs} = --function=dim --input=ones:2x3 --input=1
+// RUN: %{run} | FileCheck %s --check-prefix=DIM
+// DIM: result 0: i64 [1], min 3, max 3
+// DIM: check result 0: passed
+// REDEFINE: %{inputs} = --function=dim --input=ones:2x3 --input=1000000000
+// RUN: %{bad} | FileCheck %s --check-prefix=RANK
+// RANK: error: index of tensor.dim is 1000000000, more than the last dimension, 1
+// REDEFINE: %{inputs} = --function=dim --input=ones:2x3 --input=-1
+// RUN: %{bad} | FileCheck %s --check-prefix=NODIM
+// NODIM: error: index of tensor.dim is -1, less than 0
+
+// One that data chooses is the nearest.
+// REDEFINE: %{inputs} = --function=dim_of_data --input=ones:2x3 --input=%t.far.npy
+// RUN: %tensors %t.far.npy i64 1 "500000"
+// RUN: %{run} | FileCheck %s --check-prefix=DIM
+
+// Buffers whose numbers of bytes wrap around: to 0, in one and two extents, and
+// to a few.
+// REDEFINE: %{inputs} = --function=buffer --input=2 --input=3
+// RUN: %{run} | FileCheck %s --check-prefix=BUFFER
+// BUFFER: result 0: f32 [1], min 1, max 1
+// BUFFER: check result 0: passed
+// REDEFINE: %{inputs} = --function=buffer --input=4503599627370496 --input=1024
+// RUN: %{bad} | FileCheck %s --check-prefix=MEMORY
+// REDEFINE: %{inputs} = --function=buffer --input=2147483648 --input=2147483648
+// RUN: %{bad} | FileCheck %s --check-prefix=MEMORY
+// REDEFINE: %{inputs} = --function=buffer --input=4294967297 --input=4294967297
+// RUN: %{bad} | FileCheck %s --check-prefix=MEMORY
+// MEMORY: error: out of memory: 9223372036854775{{[0-9]+}} bytes asked for
+
 // Token ids: the lowest and the highest integer read the first and last row.
 // RUN: %tensors %t.ids.npy i64 6 "[1, -1, 2, 3, -2**63, 2**63 - 1][a]"
 // RUN: %tensors %t.table.npy f32 3x4 "10 * a + b"
@@ -185,4 +216,32 @@ func.func @scatter(%x: tensor<?xf32>, %place: tensor<1xi64>) -> tensor<?xf32> {
   %i = arith.index_cast %id : i64 to index
   %1 = tensor.insert %f into %0[%i] : tensor<?xf32>
   return %1 : tensor<?xf32>
+}
+
+func.func @dim(%x: tensor<?x?xf32>, %d: index) -> tensor<1xi64> {
+  %n = tensor.dim %x, %d : tensor<?x?xf32>
+  %0 = arith.index_cast %n : index to i64
+  %1 = tensor.from_elements %0 : tensor<1xi64>
+  return %1 : tensor<1xi64>
+}
+
+func.func @dim_of_data(%x: tensor<?x?xf32>, %which: tensor<1xi64>) -> tensor<1xi64> {
+  %c0 = arith.constant 0 : index
+  %w = tensor.extract %which[%c0] : tensor<1xi64>
+  %d = arith.index_cast %w : i64 to index
+  %n = tensor.dim %x, %d : tensor<?x?xf32>
+  %0 = arith.index_cast %n : index to i64
+  %1 = tensor.from_elements %0 : tensor<1xi64>
+  return %1 : tensor<1xi64>
+}
+
+func.func @buffer(%n: index, %m: index) -> tensor<1xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %init = tensor.empty(%n, %m) : tensor<?x?xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%init : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %1 = math.exp %0 : tensor<?x?xf32>
+  %2 = tensor.extract %1[%c0, %c0] : tensor<?x?xf32>
+  %3 = tensor.from_elements %2 : tensor<1xf32>
+  return %3 : tensor<1xf32>
 }

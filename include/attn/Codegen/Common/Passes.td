@@ -123,4 +123,14 @@ def ExpandReshapesPass : Pass<"attn-expand-reshapes"> {
                            "mlir::memref::MemRefDialect"];
 }
 
+def GuardAllocationsPass : Pass<"attn-guard-allocations"> {
+  let summary = "lets `memref.alloc` of more bytes than a number holds fail";
+  let description = [{
+    Where the product of an allocation's sizes may not fit 63 bits, the sizes
+    become ones that no machine has the memory for, instead of wrapping around.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
 #endif // ATTN_CODEGEN_COMMON_PASSES_TD

@@ -164,6 +164,24 @@ void guardInsert(RewriterBase &rewriter, tensor::InsertOp insert) {
   rewriter.replaceOp(insert, branch);
 }
 
+/// Asks for the extent of a dimension that there is.
+void guardDim(RewriterBase &rewriter, tensor::DimOp dim) {
+  auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
+  // Constant ones are verified or folded.
+  if (!type || dim.getConstantIndex())
+    return;
+  Location loc = dim.getLoc();
+  rewriter.setInsertionPoint(dim);
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  Value low =
+      arith::MaxSIOp::create(rewriter, loc, dim.getIndex(), constant(0));
+  Value index =
+      arith::MinSIOp::create(rewriter, loc, low, constant(type.getRank() - 1));
+  rewriter.modifyOpInPlace(dim, [&] { dim.getIndexMutable().assign(index); });
+}
+
 struct GuardIndicesPass : attn::impl::GuardIndicesPassBase<GuardIndicesPass> {
   void runOnOperation() override {
     SmallVector<Operation *> accesses;
@@ -171,7 +189,7 @@ struct GuardIndicesPass : attn::impl::GuardIndicesPassBase<GuardIndicesPass> {
       // The lowerings of attn ops clamp what their programs read.
       if (isa_and_nonnull<AttnDialect>(op->getDialect()))
         return WalkResult::skip();
-      if (isa<tensor::ExtractOp, tensor::InsertOp>(op))
+      if (isa<tensor::ExtractOp, tensor::InsertOp, tensor::DimOp>(op))
         accesses.push_back(op);
       return WalkResult::advance();
     });
@@ -179,6 +197,8 @@ struct GuardIndicesPass : attn::impl::GuardIndicesPassBase<GuardIndicesPass> {
     for (Operation *op : accesses) {
       if (auto extract = dyn_cast<tensor::ExtractOp>(op))
         guardExtract(rewriter, extract);
+      else if (auto dim = dyn_cast<tensor::DimOp>(op))
+        guardDim(rewriter, dim);
       else
         guardInsert(rewriter, cast<tensor::InsertOp>(op));
     }

@@ -265,6 +265,19 @@ public:
     }
   }
 
+  /// A dimension that is chosen by arguments exists.
+  void addDim(tensor::DimOp dim) {
+    auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
+    if (!isa<func::FuncOp>(op->getParentOp()) || !type ||
+        dim.getConstantIndex() || !followsFromArguments(dim.getIndex()))
+      return;
+    add(ExtentRelation::AtMost, builder.getIndexAttr(0), dim.getIndex(),
+        "index of tensor.dim is {1}, less than {0}");
+    add(ExtentRelation::AtMost, dim.getIndex(),
+        builder.getIndexAttr(type.getRank() - 1),
+        "index of tensor.dim is {0}, more than the last dimension, {1}");
+  }
+
   /// Run-time sizes are not negative.
   void addSizes(ArrayRef<OpFoldResult> sizes) {
     for (auto [d, size] : llvm::enumerate(sizes))
@@ -393,6 +406,7 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
         collector.addSizes(
             llvm::to_vector_of<OpFoldResult>(splat.getDynamicSizes()));
       })
+      .Case([&](tensor::DimOp dim) { collector.addDim(dim); })
       .Case([&](tensor::PadOp pad) { collector.addPad(pad); })
       .Case([&](tensor::ExtractOp extract) {
         collector.addIndices(extract.getTensor(), extract.getIndices());

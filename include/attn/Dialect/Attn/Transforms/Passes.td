@@ -55,11 +55,11 @@ def GenerateShapeFunctionsPass
 }
 
 def GuardIndicesPass : Pass<"attn-guard-indices"> {
-  let summary = "keeps `tensor.extract` and `tensor.insert` in bounds";
+  let summary = "keeps `tensor.extract`, `insert` and `dim` in bounds";
   let description = [{
     An index that is not known to be in bounds is clamped when it reads, and
     writes nothing when it is out of bounds; an element of an empty tensor reads
-    as 0. Programs in regions of attn ops are left to the lowerings of those.
+    as 0. The index of `tensor.dim` is clamped to the rank. Programs in regions of attn ops are left to the lowerings of those.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect",
                            "mlir::tensor::TensorDialect"];
