@@ -273,12 +273,13 @@ protected:
                      {block.getArgument(2), i},
                      {block.getArgument(3), key + tile.keyOffset}};
         bool visible = evaluate(yielded, known);
-        if (key < bounds.lower || key >= bounds.upper)
+        if (key < bounds.lower || key >= bounds.upper) {
           ASSERT_FALSE(visible)
               << "row " << i << ", key " << key << " is visible but skipped";
-        else if (key >= bounds.fullLower && key < bounds.fullUpper)
+        } else if (key >= bounds.fullLower && key < bounds.fullUpper) {
           ASSERT_TRUE(visible) << "row " << i << ", key " << key
                                << " is hidden but in the full range";
+        }
       }
   }
 
