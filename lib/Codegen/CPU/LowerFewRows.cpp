@@ -26,8 +26,6 @@ using namespace attn;
 
 namespace {
 
-constexpr float kLog2E = 1.44269504f;
-
 class FewRowsLowering {
 public:
   using Vectors = SmallVector<Value>;
@@ -203,13 +201,12 @@ private:
     Value unseen =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max, none);
     Value base = arith::SelectOp::create(b, unseen, e.splat(0.0f), max);
-    Value factor = exponential(arith::SubFOp::create(b, old, base));
+    Value factor = e.exp(arith::SubFOp::create(b, old, base));
     Value sum =
         emitLoop(b, zero, keyCount, lanes, ValueRange(e.splat(0.0f)),
                  [&](Value j, ValueRange carried) -> Vectors {
                    Value s = e.load(scratch.weights, {r, j});
-                   Value weight =
-                       exponential(arith::SubFOp::create(b, s, base));
+                   Value weight = e.exp(arith::SubFOp::create(b, s, base));
                    e.store(weight, scratch.weights, {r, j});
                    return {arith::AddFOp::create(b, carried[0], weight)};
                  })[0];
@@ -224,26 +221,13 @@ private:
     storeFirst(factor, scratch.factors);
   }
 
-  Value exponential(Value difference) {
-    return e.exp2(arith::MulFOp::create(b, difference, e.splat(kLog2E)));
-  }
-
   //===--------------------------------------------------------------------===//
   // Weighted sum
   //===--------------------------------------------------------------------===//
 
   void emitWeightedSum() {
-    if (op.getMask().empty())
-      return emitWeightedSumOf(/*select=*/false);
-    // See LowerOnlineAttention: 0 times a hidden NaN would not be 0.
-    auto guarded =
-        scf::IfOp::create(b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
-                          /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(guarded.thenBlock());
-    emitWeightedSumOf(/*select=*/true);
-    b.setInsertionPointToStart(guarded.elseBlock());
-    emitWeightedSumOf(/*select=*/false);
+    emitGuardedSum(e, op, keyCount,
+                   [&](bool select) { emitWeightedSumOf(select); });
   }
 
   void emitWeightedSumOf(bool select) {

@@ -45,8 +45,10 @@ Value attn::getRowsInnermost(ImplicitLocOpBuilder &b, Value memref) {
                                                       b.getContext())));
 }
 
-Value attn::emitHasNonFiniteValue(VectorEmitter &e, Value value,
-                                  Value keyCount) {
+/// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
+/// 0 times such a value is NaN, and NaN stays in a sum.
+static Value emitHasNonFiniteValue(VectorEmitter &e, Value value,
+                                   Value keyCount) {
   using Vectors = SmallVector<Value>;
   ImplicitLocOpBuilder &b = e.builder();
   auto type = cast<MemRefType>(value.getType());
@@ -81,12 +83,26 @@ Value attn::emitHasNonFiniteValue(VectorEmitter &e, Value value,
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
 }
 
+void attn::emitGuardedSum(VectorEmitter &e, OnlineAttentionOp op,
+                          Value keyCount, function_ref<void(bool)> emitSum) {
+  if (op.getMask().empty())
+    return emitSum(/*select=*/false);
+  ImplicitLocOpBuilder &b = e.builder();
+  auto guarded =
+      scf::IfOp::create(b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.thenBlock());
+  emitSum(/*select=*/true);
+  b.setInsertionPointToStart(guarded.elseBlock());
+  emitSum(/*select=*/false);
+}
+
 namespace {
 
 /// A block sum above this takes the exact path. Exponents below 10 keep all
 /// weights of a block within float range and precision.
 constexpr float kLazyMaximumBound = 1024.0f;
-constexpr float kLog2E = 1.44269504f;
 
 class OnlineAttentionLowering {
 public:
@@ -239,11 +255,6 @@ private:
     return arith::ExtFOp::create(b, b.getF32Type(), scalar);
   }
 
-  /// exp of a score minus its maximum.
-  Value exponential(Value difference) {
-    return e.exp2(arith::MulFOp::create(b, difference, e.splat(kLog2E)));
-  }
-
   //===--------------------------------------------------------------------===//
   // One group of query rows
   //===--------------------------------------------------------------------===//
@@ -317,7 +328,7 @@ private:
           SmallVector<Vectors> block = scores(j, rows, start);
           for (int64_t r = 0; r < rows; ++r)
             for (int64_t v = 0; v < vectors; ++v) {
-              Value weight = exponential(block[r][v]);
+              Value weight = e.exp(block[r][v]);
               storeWeight(weight, add(j, r), v);
               next[v] = arith::AddFOp::create(b, next[v], weight);
             }
@@ -362,15 +373,14 @@ private:
                                            newMax[v], e.splat(-INFINITY));
       base.push_back(
           arith::SelectOp::create(b, unseen, e.splat(0.0f), newMax[v]));
-      factor.push_back(
-          exponential(arith::SubFOp::create(b, max[v], base.back())));
+      factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
       sums.push_back(e.splat(0.0f));
     }
     sums = emitLoop(b, zero, keyCount, 1, sums,
                     [&](Value j, ValueRange carried) -> Vectors {
                       Vectors next(carried);
                       for (int64_t v = 0; v < vectors; ++v) {
-                        Value weight = exponential(arith::SubFOp::create(
+                        Value weight = e.exp(arith::SubFOp::create(
                             b, loadWeight(j, v), base[v]));
                         storeWeight(weight, j, v);
                         next[v] = arith::AddFOp::create(b, next[v], weight);
@@ -398,19 +408,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   void emitWeightedSum() {
-    if (op.getMask().empty())
-      return emitWeightedSumOf(/*select=*/false);
-    // A key hidden from one row of the tile is multiplied by 0 there, which is
-    // not 0 for NaN or infinite values: the rare block that holds one selects
-    // pair by pair.
-    auto guarded =
-        scf::IfOp::create(b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
-                          /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(guarded.thenBlock());
-    emitWeightedSumOf(/*select=*/true);
-    b.setInsertionPointToStart(guarded.elseBlock());
-    emitWeightedSumOf(/*select=*/false);
+    emitGuardedSum(e, op, keyCount,
+                   [&](bool select) { emitWeightedSumOf(select); });
   }
 
   void emitWeightedSumOf(bool select) {

@@ -310,9 +310,8 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
                    return {e.orderedMax(carried[0], statistic(op.getMax(), p))};
                  })[0];
     auto weigh = [&](Value p, Value sum, Value x, Value total) -> Value {
-      Value weight = e.exp2(arith::MulFOp::create(
-          b, arith::SubFOp::create(b, statistic(op.getMax(), p), max),
-          e.splat(1.44269504f)));
+      Value weight =
+          e.exp(arith::SubFOp::create(b, statistic(op.getMax(), p), max));
       Value empty =
           arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
       return arith::SelectOp::create(b, empty, total, e.fma(weight, x, total));

@@ -56,6 +56,11 @@ static constexpr float kExp2Coefficients[] = {
 
 Value VectorEmitter::exp2(Value t) { return math::Exp2Op::create(b, t); }
 
+Value VectorEmitter::exp(Value x) {
+  constexpr float log2E = 1.44269504f;
+  return exp2(arith::MulFOp::create(b, x, splat(log2E)));
+}
+
 Value VectorEmitter::expandedExp2(Value t) {
   auto polynomial = [&](Value f) {
     Value p = splat(kExp2Coefficients[5]);

@@ -45,6 +45,8 @@ public:
   mlir::Value orderedMax(mlir::Value current, mlir::Value candidate);
   /// 2^t: a `math.exp2`, which `attn-cpu-expand-math` makes fast.
   mlir::Value exp2(mlir::Value t);
+  /// e^x by `exp2`: the factor log2(e) comes after a maximum was subtracted.
+  mlir::Value exp(mlir::Value x);
   /// 2^t to 2.3 ulp in plain arithmetic: NaN for NaN, 0 for t below -126 and
   /// for -inf, and something above 2^126 or infinite for t above 127.
   mlir::Value expandedExp2(mlir::Value t);
