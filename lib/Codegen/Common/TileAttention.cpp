@@ -14,12 +14,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileBuilder.h"
 #include "attn/Analysis/TileVisibility.h"
-#include "attn/Codegen/Common/MatrixProduct.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,76 +31,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-/// Scalar index arithmetic with folding.
-struct IndexBuilder {
-  ImplicitLocOpBuilder &b;
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
-  Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(x, y); }
-  Value mul(Value x, Value y) { return b.createOrFold<arith::MulIOp>(x, y); }
-  Value div(Value x, Value y) { return b.createOrFold<arith::DivUIOp>(x, y); }
-  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
-  Value ceilDiv(Value x, int64_t y) {
-    return div(add(x, constant(y - 1)), constant(y));
-  }
-  /// `x` rounded down to a multiple of `y`.
-  Value roundDown(Value x, int64_t y) {
-    return mul(div(x, constant(y)), constant(y));
-  }
-  Value less(Value x, Value y) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return b.createOrFold<arith::SelectOp>(condition, x, y);
-  }
-  Value dim(Value memref, int64_t d) {
-    return b.createOrFold<memref::DimOp>(memref, d);
-  }
-};
-
-/// The rank-2 view `memref[leading..., row : row + rows, :]`, or rank 1 when
-/// `memref` has no further dimension.
-Value viewRows(ImplicitLocOpBuilder &b, Value memref, ValueRange leading,
-               Value row, Value rows) {
-  auto type = cast<MemRefType>(memref.getType());
-  Attribute zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), one);
-  for (Value index : leading) {
-    offsets.push_back(index);
-    sizes.push_back(one);
-  }
-  offsets.push_back(getAsOpFoldResult(row));
-  sizes.push_back(getAsOpFoldResult(rows));
-  SmallVector<int64_t> shape{ShapedType::kDynamic};
-  if (std::optional<int64_t> known = getConstantIntValue(rows))
-    shape[0] = *known;
-  for (int64_t d = leading.size() + 1; d < type.getRank(); ++d) {
-    offsets.push_back(zero);
-    sizes.push_back(
-        type.isDynamicDim(d)
-            ? OpFoldResult(memref::DimOp::create(b, memref, d).getResult())
-            : OpFoldResult(b.getIndexAttr(type.getDimSize(d))));
-    shape.push_back(type.getDimSize(d));
-  }
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      shape, type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), memref,
-                                   offsets, sizes, strides);
-}
-
-Value transpose(ImplicitLocOpBuilder &b, Value memref) {
-  return memref::TransposeOp::create(
-      b, memref,
-      AffineMapAttr::get(AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
-                                                      b.getContext())));
-}
-
-Value allocate(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape) {
-  return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()));
-}
 
 void fill(ImplicitLocOpBuilder &b, Value memref, float value) {
   Value scalar = arith::ConstantOp::create(b, b.getF32FloatAttr(value));
@@ -466,18 +395,6 @@ private:
   SmallVector<Value> keyAt, valueAt;
 };
 
-bool isStrided(Value memref) {
-  return cast<MemRefType>(memref.getType()).isStrided();
-}
-
-bool hasUnitInnermostStride(Value memref) {
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return succeeded(cast<MemRefType>(memref.getType())
-                       .getStridesAndOffset(strides, offset)) &&
-         strides.back() == 1;
-}
-
 LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
   if (!isa<MemRefType>(op.getQuery().getType()))
     return op.emitOpError("must be on buffers to be tiled");
@@ -498,105 +415,6 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   AttentionTiling(b, op).run();
   rewriter.eraseOp(op);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Matrix products
-//===----------------------------------------------------------------------===//
-
-/// B is packed once into panels `[N / columns, K, columns]`; then each task
-/// computes one tile of C from rows of A and one panel.
-LogicalResult tileMatrixProduct(RewriterBase &rewriter, MatrixProduct product,
-                                ScheduleAttr schedule) {
-  if (!product.op.hasPureBufferSemantics())
-    return product.op.emitOpError("must be on buffers to be tiled");
-  if (schedule.getKernel() != Kernel::Gemm)
-    return product.op.emitOpError("has the schedule of attention");
-  // Vectors are stored along the rows of the result. One that lies otherwise is
-  // left to the loops of linalg.
-  if (!hasUnitInnermostStride(product.result) || !isStrided(product.lhs) ||
-      !isStrided(product.rhs)) {
-    product.op->removeAttr(kScheduleAttrName);
-    return success();
-  }
-  rewriter.setInsertionPoint(product.op);
-  ImplicitLocOpBuilder b(product.op.getLoc(), rewriter);
-  IndexBuilder x{b};
-  int64_t tileRows = schedule.getTile()[0], columns = schedule.getTile()[1];
-  auto lhsType = cast<MemRefType>(product.lhs.getType());
-  int64_t rank = lhsType.getRank();
-  Value rows = x.dim(product.lhs, rank - 2);
-  auto rhsType = cast<MemRefType>(product.rhs.getType());
-  int64_t nDim = product.rhsTransposed ? 0 : 1;
-  int64_t depthExtent = rhsType.getDimSize(1 - nDim);
-  Value width = x.dim(product.rhs, nDim);
-  Value panels = x.ceilDiv(width, columns);
-  Type f32 = b.getF32Type();
-  Value zero = x.constant(0), depth = x.constant(depthExtent);
-  auto panelsType =
-      MemRefType::get({ShapedType::kDynamic, depthExtent, columns}, f32);
-  Value packed = memref::AllocOp::create(b, panelsType, ValueRange(panels));
-
-  auto columnsOf = [&](Value panel) {
-    return x.min(x.constant(columns),
-                 x.sub(width, x.mul(panel, x.constant(columns))));
-  };
-  {
-    OpBuilder::InsertionGuard guard(b);
-    auto tasks = scf::ForallOp::create(
-        b, ArrayRef<OpFoldResult>{getAsOpFoldResult(panels)}, ValueRange(),
-        std::nullopt);
-    b.setInsertionPointToStart(tasks.getBody());
-    Value panel = tasks.getInductionVar(0);
-    Value first = x.mul(panel, x.constant(columns));
-    Value dest = viewRows(b, packed, panel, zero, depth);
-    Value source;
-    if (product.rhsTransposed) {
-      source = viewRows(b, product.rhs, {}, first, columnsOf(panel));
-      dest = transpose(b, dest);
-    } else {
-      source = memref::SubViewOp::create(
-          b, product.rhs, ArrayRef<OpFoldResult>{b.getIndexAttr(0), first},
-          ArrayRef<OpFoldResult>{b.getIndexAttr(depthExtent), columnsOf(panel)},
-          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
-    }
-    PackOp::create(b, TypeRange(), source, dest, b.getF64FloatAttr(1.0));
-  }
-
-  SmallVector<OpFoldResult> bounds;
-  for (int64_t d = 0; d < rank - 2; ++d)
-    bounds.push_back(getAsOpFoldResult(x.dim(product.lhs, d)));
-  bounds.push_back(getAsOpFoldResult(x.ceilDiv(rows, tileRows)));
-  bounds.push_back(getAsOpFoldResult(panels));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    auto tasks = scf::ForallOp::create(b, bounds, ValueRange(), std::nullopt);
-    b.setInsertionPointToStart(tasks.getBody());
-    SmallVector<Value> ivs(tasks.getInductionVars());
-    ValueRange leading = ValueRange(ivs).drop_back(2);
-    Value row = x.mul(ivs[rank - 2], x.constant(tileRows));
-    Value panel = ivs[rank - 1];
-    Value count = x.min(x.constant(tileRows), x.sub(rows, row));
-    Value lhs = viewRows(b, product.lhs, leading, row, count);
-    Value result = viewRows(b, product.result, leading, row, count);
-    Value used = columnsOf(panel);
-    auto slice = [&](Value memref, Value firstColumn) {
-      OpFoldResult height = getAsOpFoldResult(x.dim(memref, 0));
-      return memref::SubViewOp::create(
-          b, memref,
-          ArrayRef<OpFoldResult>{b.getIndexAttr(0),
-                                 getAsOpFoldResult(firstColumn)},
-          ArrayRef<OpFoldResult>{height, getAsOpFoldResult(used)},
-          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
-    };
-    Value rhs = slice(viewRows(b, packed, panel, zero, depth), zero);
-    Value dest = slice(result, x.mul(panel, x.constant(columns)));
-    auto tile =
-        linalg::MatmulOp::create(b, ValueRange{lhs, rhs}, ValueRange{dest});
-    tile->setAttr(kScheduleAttrName, schedule);
-  }
-  rewriter.eraseOp(product.op);
   return success();
 }
 

@@ -1,0 +1,55 @@
+//===- TileBuilder.cpp - Views, scratch and index arithmetic --------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+
+using namespace mlir;
+using namespace attn;
+
+Value attn::viewRows(ImplicitLocOpBuilder &b, Value memref, ValueRange leading,
+               Value row, Value rows) {
+  auto type = cast<MemRefType>(memref.getType());
+  Attribute zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), one);
+  for (Value index : leading) {
+    offsets.push_back(index);
+    sizes.push_back(one);
+  }
+  offsets.push_back(getAsOpFoldResult(row));
+  sizes.push_back(getAsOpFoldResult(rows));
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  if (std::optional<int64_t> known = getConstantIntValue(rows))
+    shape[0] = *known;
+  for (int64_t d = leading.size() + 1; d < type.getRank(); ++d) {
+    offsets.push_back(zero);
+    sizes.push_back(
+        type.isDynamicDim(d)
+            ? OpFoldResult(memref::DimOp::create(b, memref, d).getResult())
+            : OpFoldResult(b.getIndexAttr(type.getDimSize(d))));
+    shape.push_back(type.getDimSize(d));
+  }
+  auto viewType = memref::SubViewOp::inferRankReducedResultType(
+      shape, type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), memref,
+                                   offsets, sizes, strides);
+}
+
+Value attn::transpose(ImplicitLocOpBuilder &b, Value memref) {
+  return memref::TransposeOp::create(
+      b, memref,
+      AffineMapAttr::get(AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
+                                                      b.getContext())));
+}
+
+Value attn::allocate(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape) {
+  return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()));
+}
+
+bool attn::isStrided(Value memref) {
+  return cast<MemRefType>(memref.getType()).isStrided();
+}
