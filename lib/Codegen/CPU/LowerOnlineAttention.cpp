@@ -475,9 +475,7 @@ private:
 
 } // namespace
 
-LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
-                                         OnlineAttentionOp op,
-                                         TargetAttr target, Value weights) {
+void attn::remarkScalarPrograms(OnlineAttentionOp op) {
   for (Region &program : op->getRegions()) {
     Operation *culprit;
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
@@ -490,6 +488,12 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
               "' has no vector form: the program runs lane by lane")
                  .str();
   }
+}
+
+LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target, Value weights) {
+  remarkScalarPrograms(op);
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   if (failed(OnlineAttentionLowering(b, op, target, weights).run()))

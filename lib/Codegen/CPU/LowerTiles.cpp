@@ -103,6 +103,10 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       if (schedule.getKernel() == Kernel::FeaturesInLanes)
         return lowerFewRows(rewriter, block, target,
                             getFewRowsScratch(rewriter, block));
+      if (schedule.getKernel() == Kernel::BF16Tiles ||
+          schedule.getKernel() == Kernel::BF16Vectors)
+        return lowerPairedAttention(rewriter, block, target,
+                                    getPairedScratch(rewriter, block));
       return lowerOnlineAttention(
           rewriter, block, target,
           getScratch(rewriter, block, "weights",
@@ -124,10 +128,24 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
             getScratch(rewriter, op, "factors", {rows})};
   }
 
-  /// An f32 scratch of the task that `op` is in, shared by all its blocks.
+  PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op) {
+    ScheduleAttr schedule = *op.getSchedule();
+    int64_t keys = schedule.getTile()[1];
+    int64_t rows = schedule.getRegisters()[1] * schedule.getLanes();
+    return {getScratch(rewriter, op, "scores", {keys, rows}),
+            getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},
+                       rewriter.getBF16Type()),
+            getScratch(rewriter, op, "start", {1, rows})};
+  }
+
+  /// A scratch, f32 unless said otherwise, of the task that `op` is in, shared
+  /// by all its blocks.
   Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op,
-                   StringRef purpose, ArrayRef<int64_t> shape) {
-    auto type = MemRefType::get(shape, rewriter.getF32Type());
+                   StringRef purpose, ArrayRef<int64_t> shape,
+                   Type element = {}) {
+    if (!element)
+      element = rewriter.getF32Type();
+    auto type = MemRefType::get(shape, element);
     Block *task;
     if (auto forall = op->getParentOfType<scf::ForallOp>())
       task = forall.getBody();

@@ -37,6 +37,20 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
 
+/// Scratch of `lowerPairedAttention` for a group of query rows: f32 scores
+/// `[keys of a block, rows]`, bf16 weights in pairs `[keys / 2, 2 rows]`, and
+/// one f32 row of start values.
+struct PairedScratch {
+  mlir::Value scores, weights, start;
+};
+mlir::LogicalResult lowerPairedAttention(mlir::RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target,
+                                         PairedScratch scratch);
+
+/// Says which programs of `op` have no vector form.
+void remarkScalarPrograms(OnlineAttentionOp op);
+
 /// Emits the weighted sum of a block by `emitSum`. In a masked block, a key
 /// hidden from one row is multiplied by 0 there, which is not 0 for NaN or
 /// infinite values: the rare block that holds one calls for `select`, pair by

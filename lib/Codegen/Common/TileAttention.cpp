@@ -69,10 +69,14 @@ public:
     Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
     queryCount = x.dim(op.getQuery(), 2);
     keyCount = x.dim(op.getKey(), 2);
+    key = op.getKey();
+    value = op.getValue();
     if (schedule.getKernel() == Kernel::FeaturesInLanes)
       return emitFewRows(batches);
     keyGroup = x.div(heads, x.dim(op.getKey(), 1));
     valueGroup = x.div(heads, x.dim(op.getValue(), 1));
+    if (isPaired())
+      packKeysAndValues(batches);
     Value tiles = x.ceilDiv(queryCount, tileRows);
     auto tasks =
         scf::ForallOp::create(b,
@@ -100,14 +104,25 @@ private:
     int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
 
     // Query rows are innermost, where vectors run: tiles are allocated
-    // transposed. Scores stay natural: log2(e) in the query would save one
+    // transposed. bf16 queries stay exact, their scores are scaled. Scores stay
+    // natural: log2(e) in the query would save one
     // multiplication a score and round each score once more, which two large
     // scores that are close do not survive; it would also overflow in the last
     // third of the range of f32.
-    Value queryTile = transpose(b, allocate(b, {headDim, tileRows}));
-    double scale = op.getScale().convertToDouble();
-    PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(scale));
-    acc = allocate(b, {valueDim, tileRows});
+    Value queryTile;
+    double factor = 1.0;
+    if (isPaired()) {
+      int64_t storedDim = cast<MemRefType>(key.getType()).getDimSize(3);
+      queryTile = memref::AllocOp::create(
+          b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
+    } else {
+      queryTile = transpose(b, allocate(b, {headDim, tileRows}));
+      factor = op.getScale().convertToDouble();
+    }
+    PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
+    int64_t storedValueDim =
+        isPaired() ? cast<MemRefType>(value.getType()).getDimSize(3) : valueDim;
+    acc = allocate(b, {storedValueDim, tileRows});
     max = allocate(b, {tileRows});
     sum = allocate(b, {tileRows});
     fill(b, acc, 0.0f);
@@ -117,6 +132,8 @@ private:
 
     emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
+    if (storedValueDim != valueDim)
+      acc = viewBlock(acc, 0, tileRows, valueDim);
     SmallVector<Value> outputs{
         viewRows(b, op.getOutput(), own, firstRow, rows)};
     if (Value lse = op.getLogSumExp())
@@ -124,6 +141,56 @@ private:
     MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                             addLeadingOne(b, max), addLeadingOne(b, sum),
                             outputs);
+  }
+
+  bool isPaired() const {
+    return schedule.getKernel() == Kernel::BF16Tiles ||
+           schedule.getKernel() == Kernel::BF16Vectors;
+  }
+
+  /// Copies keys and values once per head into what products of bf16 pairs
+  /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
+  /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.
+  /// All query tiles of the head share them.
+  void packKeysAndValues(Value batches) {
+    int64_t keyDim = llvm::alignTo(
+        cast<MemRefType>(key.getType()).getDimSize(3), kPairedPanel);
+    int64_t valueDim =
+        llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
+    key = packChunks(batches, key, {keyDim}, 1);
+    value = packChunks(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
+  }
+
+  /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
+  Value packChunks(Value batches, Value source, ArrayRef<int64_t> panelShape,
+                   int64_t perPanel) {
+    constexpr int64_t chunkKeys = 512;
+    int64_t chunkPanels = chunkKeys / perPanel;
+    Value heads = x.dim(source, 1), chunks = x.ceilDiv(keyCount, chunkKeys);
+    SmallVector<int64_t> shape(3, ShapedType::kDynamic);
+    llvm::append_range(shape, panelShape);
+    Value packed = memref::AllocOp::create(
+        b, MemRefType::get(shape, b.getBF16Type()),
+        ValueRange{batches, heads, x.mul(chunks, x.constant(chunkPanels))});
+    OpBuilder::InsertionGuard guard(b);
+    auto tasks =
+        scf::ForallOp::create(b,
+                              ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
+                                                     getAsOpFoldResult(heads),
+                                                     getAsOpFoldResult(chunks)},
+                              ValueRange(), std::nullopt);
+    b.setInsertionPointToStart(tasks.getBody());
+    SmallVector<Value> own{tasks.getInductionVar(0), tasks.getInductionVar(1)};
+    Value chunk = tasks.getInductionVar(2);
+    Value first = x.mul(chunk, x.constant(chunkKeys));
+    Value rows = viewRows(b, source, own, first,
+                          x.min(x.constant(chunkKeys), x.sub(keyCount, first)));
+    Value dest = viewRows(b, packed, own, x.mul(chunk, x.constant(chunkPanels)),
+                          x.constant(chunkPanels));
+    // Keys are the columns of a panel.
+    PackOp::create(b, TypeRange(), perPanel == 1 ? rows : transpose(b, rows),
+                   dest, b.getF64FloatAttr(1.0));
+    return packed;
   }
 
   /// Online attention over keys [keyBegin, keyEnd). `position` is the tile's
@@ -316,6 +383,9 @@ private:
               "' in the mask program is not analysed: the mask is evaluated "
               "pair by pair where it matters")
                  .str();
+    // Packed values are read by whole panels.
+    if (isPaired())
+      bounds.lower = x.roundDown(bounds.lower, kPairedPanel);
     // The part of the task.
     for (Value *bound :
          {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
@@ -366,11 +436,15 @@ private:
 
   void emitBlock(Value queryTile, ValueRange at, Value key, Value count,
                  bool masked) {
-    Value keys = viewRows(b, op.getKey(), keyAt, key, count);
-    Value values = viewRows(b, op.getValue(), valueAt, key, count);
+    Value keys = viewRows(b, this->key, keyAt, key, count);
+    Value values = isPaired() ? viewRows(b, value, valueAt,
+                                         x.div(key, x.constant(kPairedPanel)),
+                                         x.ceilDiv(count, kPairedPanel))
+                              : viewRows(b, value, valueAt, key, count);
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
         at[2], x.add(at[3], key), rows,
+        isPaired() ? op.getScaleAttr() : FloatAttr(),
         headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
     IRMapping mapping;
     if (!op.getScore().empty())
@@ -389,6 +463,8 @@ private:
   /// Heads of one tile.
   int64_t headGroup = 1;
   Value queryCount, keyCount, rows, acc, max, sum;
+  /// Keys and values as the micro-kernel reads them.
+  Value key, value;
   /// Query heads of one key head and of one value head.
   Value keyGroup, valueGroup;
   /// Batch element and head of the task in keys and in values.

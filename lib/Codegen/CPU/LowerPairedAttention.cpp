@@ -1,0 +1,725 @@
+//===- LowerPairedAttention.cpp - Attention by products of bf16 pairs -----===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queries in lanes, as in LowerOnlineAttention.cpp, with both products in bf16
+// pairs and f32 sums, by AMX (`tdpbf16ps`) or AVX512-BF16 (`vdpbf16ps`). The
+// two take the same operands: on the left rows of pairs, which are the keys as
+// they lie and the values transposed in panels; on the right pairs of rows with
+// queries in lanes, which are the packed queries and the weights. Scores leave
+// the products through a scratch tile, the softmax between the two is vectors.
+//
+// A group is 32 query rows. Accumulators start at minus the running maximum
+// over the scale, so that a score times the scale is an exponent: queries are
+// never rounded again. Weights are rounded to bf16, their sums are not; the
+// exponential needs no more than degree 3 then.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramVectorizer.h"
+#include "TileLowering.h"
+#include "VectorEmitter.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+using Vectors = SmallVector<Value>;
+
+/// As in LowerOnlineAttention.cpp: a block sum above this takes the exact path.
+constexpr float kLazyMaximumBound = 1024.0f;
+
+constexpr int64_t kPanel = kPairedPanel;
+constexpr int64_t kTile = 16;
+
+class PairedAttentionLowering {
+public:
+  PairedAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
+                          TargetAttr target, PairedScratch scratch)
+      : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
+        scratch(scratch), lanes(e.getLanes()) {
+    ScheduleAttr schedule = *op.getSchedule();
+    useTiles = schedule.getKernel() == Kernel::BF16Tiles;
+    registerRows = schedule.getRegisters()[0];
+    vectors = schedule.getRegisters()[1];
+    width = vectors * lanes;
+    scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0;
+  }
+
+  LogicalResult run() {
+    auto queryType = cast<MemRefType>(op.getQuery().getType());
+    auto keyType = cast<MemRefType>(op.getKey().getType());
+    auto valueType = cast<MemRefType>(op.getValue().getType());
+    auto accType = cast<MemRefType>(op.getAcc().getType());
+    if (!op.isPaired() || !queryType.hasStaticShape() ||
+        !queryType.getLayout().isIdentity() ||
+        !queryType.getElementType().isBF16())
+      return op.emitOpError("query must be static pairs of bf16 to be lowered "
+                            "by pairs, got ")
+             << queryType;
+    queryRows = queryType.getDimSize(1);
+    keyDim = keyType.getDimSize(1);
+    valueDim = valueType.getDimSize(1);
+    if (!keyType.getElementType().isBF16() || keyDim % kPanel ||
+        !hasUnitColumns(op.getKey()))
+      return op.emitOpError("key must be rows of whole panels of ")
+             << kPanel << " bf16, got " << keyType;
+    if (!valueType.getElementType().isBF16() || valueDim % kTile ||
+        valueType.getDimSize(2) != kPanel || !hasUnitColumns(op.getValue()))
+      return op.emitOpError("value must be panels of ")
+             << kTile << "-row tiles of " << kPanel << " bf16, got "
+             << valueType;
+    if (!accType.hasStaticShape() || !accType.getElementType().isF32() ||
+        queryRows % width)
+      return op.emitOpError("acc must be static, f32, and of a multiple of ")
+             << width << " rows, got " << accType;
+    accT = getRowsInnermost(b, op.getAcc());
+    if (!accT)
+      return op.emitOpError("acc tile must have unit row stride");
+    // [D/2, M, 2] as [D/2, 2 M]: what vectors and tiles load.
+    queryPairs = memref::CollapseShapeOp::create(
+        b, op.getQuery(), ArrayRef<ReassociationIndices>{{0}, {1, 2}});
+
+    zero = e.index(0);
+    keyCount = memref::DimOp::create(b, op.getKey(), 0);
+    Value panels =
+        arith::DivUIOp::create(b, add(keyCount, kPanel - 1), e.index(kPanel));
+    paddedCount = arith::MulIOp::create(b, panels, e.index(kPanel));
+    rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
+    emitLoop(b, zero, rowCount, width, {},
+             [&](Value groupOffset, ValueRange) -> Vectors {
+               emitGroup(groupOffset);
+               return {};
+             });
+    return success();
+  }
+
+private:
+  Value add(Value x, int64_t y) {
+    return y == 0 ? x : arith::AddIOp::create(b, x, e.index(y)).getResult();
+  }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value twice(Value x) { return arith::MulIOp::create(b, x, e.index(2)); }
+  Value half(Value x) { return arith::DivUIOp::create(b, x, e.index(2)); }
+
+  //===--------------------------------------------------------------------===//
+  // Products
+  //===--------------------------------------------------------------------===//
+
+  /// One side of a product: `left(k)` views row tile or vector `r` at depth
+  /// step k, see below.
+  using TileLoad = function_ref<Value(Value k, int64_t index)>;
+
+  amx::TileType bf16Tile() {
+    return amx::TileType::get({kTile, kPanel}, b.getBF16Type());
+  }
+  amx::TileType f32Tile() {
+    return amx::TileType::get({kTile, kTile}, b.getF32Type());
+  }
+
+  Value loadTile(amx::TileType type, Value memref, ValueRange indices,
+                 Value stride = {}) {
+    return amx::TileLoadOp::create(b, type, memref, indices, stride);
+  }
+
+  /// Sums of `rows x vectors` tiles over `depth` steps of one panel.
+  Vectors emitTileProduct(Value depth, int64_t rows, ValueRange init,
+                          TileLoad left, TileLoad right) {
+    return emitLoop(
+        b, zero, depth, 1, init, [&](Value k, ValueRange acc) -> Vectors {
+          Vectors ls, rs, next;
+          for (int64_t r = 0; r < rows; ++r)
+            ls.push_back(left(k, r));
+          for (int64_t v = 0; v < vectors; ++v)
+            rs.push_back(right(k, v));
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t v = 0; v < vectors; ++v)
+              next.push_back(amx::TileMulFOp::create(b, f32Tile(), ls[r], rs[v],
+                                                     acc[r * vectors + v]));
+          return next;
+        });
+  }
+
+  /// Sums of `rows x vectors` vectors over pairs [0, depth). `left` gives the
+  /// pair of a row in every lane, `right` a vector of pairs.
+  Vectors emitVectorProduct(Value depth, int64_t rows, ValueRange init,
+                            TileLoad left, TileLoad right) {
+    return emitLoop(
+        b, zero, depth, 1, init, [&](Value k, ValueRange acc) -> Vectors {
+          Vectors rs, next;
+          for (int64_t v = 0; v < vectors; ++v)
+            rs.push_back(right(k, v));
+          for (int64_t r = 0; r < rows; ++r) {
+            Value l = left(k, r);
+            for (int64_t v = 0; v < vectors; ++v)
+              next.push_back(x86vector::DotBF16Op::create(
+                  b, e.vectorType(), acc[r * vectors + v], l, rs[v]));
+          }
+          return next;
+        });
+  }
+
+  VectorType pairsType() {
+    return VectorType::get({2 * lanes}, b.getBF16Type());
+  }
+
+  /// The pair at `memref[indices]` in every lane.
+  Value broadcastPair(Value memref, ValueRange indices) {
+    Value pair = vector::LoadOp::create(
+        b, VectorType::get({2}, b.getBF16Type()), memref, indices);
+    Value bits = vector::BitCastOp::create(
+        b, VectorType::get({1}, b.getI32Type()), pair);
+    Value scalar = vector::ExtractOp::create(b, bits, ArrayRef<int64_t>{0});
+    return vector::BitCastOp::create(b, pairsType(), e.broadcast(scalar));
+  }
+
+  Value loadPairs(Value memref, ValueRange indices) {
+    return vector::LoadOp::create(b, pairsType(), memref, indices);
+  }
+
+  /// scores[j, :] = start + K Q^T for keys [from, from + panel) of the block.
+  /// `start` is one row of lanes, or null for 0.
+  void emitScoreProducts(Value from, Value start) {
+    if (useTiles) {
+      for (int64_t r = 0; r < kPanel / kTile; r += registerRows)
+        emitScoreTiles(from, r * kTile,
+                       std::min(registerRows, kPanel / kTile - r), start);
+      return;
+    }
+    emitLoop(b, zero, e.index(kPanel), registerRows, {},
+             [&](Value j, ValueRange) -> Vectors {
+               emitScoreVectors(add(from, j), start);
+               return {};
+             });
+  }
+
+  void emitScoreTiles(Value from, int64_t offset, int64_t rows, Value start) {
+    Vectors init;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(
+            start ? loadTile(f32Tile(), start, {zero, e.index(v * kTile)}, zero)
+                  : amx::TileZeroOp::create(b, f32Tile()).getResult());
+    Vectors sums = emitTileProduct(
+        e.index(keyDim / kPanel), rows, init,
+        [&](Value k, int64_t r) {
+          Value column = arith::MulIOp::create(b, k, e.index(kPanel));
+          return loadTile(bf16Tile(), op.getKey(),
+                          {add(from, offset + r * kTile), column});
+        },
+        [&](Value k, int64_t v) {
+          Value row = arith::MulIOp::create(b, k, e.index(kPanel / 2));
+          return loadTile(bf16Tile(), queryPairs,
+                          {row, add(twice(group), v * 2 * kTile)});
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        amx::TileStoreOp::create(
+            b, scratch.scores,
+            ValueRange{add(from, offset + r * kTile), e.index(v * kTile)},
+            sums[r * vectors + v]);
+  }
+
+  void emitScoreVectors(Value j, Value start) {
+    Vectors init;
+    for (int64_t r = 0; r < registerRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(start ? e.load(start, {zero, e.index(v * lanes)})
+                             : e.splat(0.0f));
+    Vectors sums = emitVectorProduct(
+        e.index(keyDim / 2), registerRows, init,
+        [&](Value k, int64_t r) {
+          return broadcastPair(op.getKey(), {add(j, r), twice(k)});
+        },
+        [&](Value k, int64_t v) {
+          return loadPairs(queryPairs, {k, add(twice(group), v * 2 * lanes)});
+        });
+    for (int64_t r = 0; r < registerRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(sums[r * vectors + v], scratch.scores,
+                {add(j, r), e.index(v * lanes)});
+  }
+
+  /// acc[d, rows] += value[d, :] weights[:, rows] over the block, for `rows`
+  /// times a tile or one row of features from `d`.
+  void emitValueTiles(Value d, int64_t rows) {
+    Vectors init;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(loadTile(f32Tile(), accT,
+                                {add(d, r * kTile), add(group, v * kTile)}));
+    Value panels = memref::DimOp::create(b, op.getValue(), 0);
+    Vectors sums = emitTileProduct(
+        panels, rows, init,
+        [&](Value k, int64_t r) {
+          return loadTile(bf16Tile(), op.getValue(),
+                          {k, add(d, r * kTile), zero});
+        },
+        [&](Value k, int64_t v) {
+          Value row = arith::MulIOp::create(b, k, e.index(kPanel / 2));
+          return loadTile(bf16Tile(), scratch.weights,
+                          {row, e.index(v * 2 * kTile)});
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        amx::TileStoreOp::create(
+            b, accT, ValueRange{add(d, r * kTile), add(group, v * kTile)},
+            sums[r * vectors + v]);
+  }
+
+  void emitValueVectors(Value d) {
+    Vectors init;
+    for (int64_t r = 0; r < registerRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(e.load(accT, {add(d, r), stateIndex(v)}));
+    Value panels = memref::DimOp::create(b, op.getValue(), 0);
+    Vectors sums = emitLoop(
+        b, zero, panels, 1, init, [&](Value panel, ValueRange acc) {
+          Value row = arith::MulIOp::create(b, panel, e.index(kPanel / 2));
+          return emitVectorProduct(
+              e.index(kPanel / 2), registerRows, acc,
+              [&](Value k, int64_t r) {
+                return broadcastPair(op.getValue(),
+                                     {panel, add(d, r), twice(k)});
+              },
+              [&](Value k, int64_t v) {
+                return loadPairs(scratch.weights,
+                                 {add(row, k), e.index(v * 2 * lanes)});
+              });
+        });
+    for (int64_t r = 0; r < registerRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(sums[r * vectors + v], accT, {add(d, r), stateIndex(v)});
+  }
+
+  void emitValueProducts() {
+    int64_t step = useTiles ? registerRows * kTile : registerRows;
+    int64_t whole = valueDim / step * step;
+    emitLoop(b, zero, e.index(whole), step, {},
+             [&](Value d, ValueRange) -> Vectors {
+               useTiles ? emitValueTiles(d, registerRows) : emitValueVectors(d);
+               return {};
+             });
+    // Vectors divide the feature tiles.
+    if (whole < valueDim)
+      emitValueTiles(e.index(whole), (valueDim - whole) / kTile);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Scores and weights
+  //===--------------------------------------------------------------------===//
+
+  Value stateIndex(int64_t v) { return add(group, v * lanes); }
+
+  Vectors loadState(Value memref) {
+    Vectors state;
+    for (int64_t v = 0; v < vectors; ++v)
+      state.push_back(e.load(memref, stateIndex(v)));
+    return state;
+  }
+
+  void storeState(ValueRange state, Value memref) {
+    for (int64_t v = 0; v < vectors; ++v)
+      e.store(state[v], memref, stateIndex(v));
+  }
+
+  Value loadScore(Value j, int64_t v) {
+    return e.load(scratch.scores, {j, e.index(v * lanes)});
+  }
+  void storeScore(Value score, Value j, int64_t v) {
+    e.store(score, scratch.scores, {j, e.index(v * lanes)});
+  }
+
+  /// Positions of the rows of the group; padding repeats the last row: a
+  /// program must not see a row that does not exist.
+  Vectors rowPositions() {
+    Vectors result;
+    Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value row = arith::AddIOp::create(
+          b, e.broadcast(add(op.getI(), stateIndex(v))),
+          vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+      result.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
+    }
+    return result;
+  }
+
+  bool hasPrograms() {
+    return !op.getScore().empty() || !op.getMask().empty();
+  }
+
+  /// Position of key `j` of the block for the programs: padding repeats the
+  /// last key.
+  Value keyPosition(Value j) {
+    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    return add(op.getJ(), arith::MinSIOp::create(b, j, last));
+  }
+
+  Value visible(Value j, int64_t v) {
+    return vectorizeProgram(
+        e, op.getMask(), {op.getB(), op.getH(), positions[v], keyPosition(j)});
+  }
+
+  /// `s` where key `j` is visible, -inf elsewhere.
+  Value hide(Value s, Value j, int64_t v) {
+    if (op.getMask().empty())
+      return s;
+    return arith::SelectOp::create(b, visible(j, v), s, e.splat(-INFINITY));
+  }
+
+  /// The natural score that `raw` is the product of, scaled and mapped.
+  Value naturalScore(Value raw, Value j, int64_t v) {
+    Value s = arith::MulFOp::create(b, raw, e.splat(static_cast<float>(scale)));
+    if (op.getScore().empty())
+      return s;
+    return vectorizeProgram(
+        e, op.getScore(),
+        {s, op.getB(), op.getH(), positions[v], keyPosition(j)});
+  }
+
+  /// Products that start at minus the maximum are exponents once scaled: one
+  /// factor takes them to base 2.
+  bool startsAtMaximum() { return op.getScore().empty() && scale != 0.0; }
+
+  /// With a score program, padding is hidden after it.
+  Value hidePadding(Value s, Value j) {
+    Value inside =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, j, keyCount);
+    return arith::SelectOp::create(b, e.broadcast(inside), s,
+                                   e.splat(-INFINITY));
+  }
+
+  /// 2^t, close enough for a weight that is rounded to bf16.
+  Value exp2(Value t) {
+    return math::Exp2Op::create(b, t, arith::FastMathFlags::afn);
+  }
+
+  /// Two rows of weights as bf16 pairs, rounded to nearest; with `checked`,
+  /// every NaN stays one.
+  Value toPairs(Value even, Value odd, bool checked) {
+    VectorType bits = e.vectorType(b.getI32Type());
+    auto integer = [&](uint32_t value) -> Value {
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(bits, llvm::ArrayRef<uint32_t>(value)));
+    };
+    auto rounded = [&](Value weight) -> Value {
+      Value raw = arith::BitcastOp::create(b, bits, weight);
+      Value result = arith::AddIOp::create(b, raw, integer(0x8000));
+      if (!checked)
+        return result;
+      Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, weight,
+                                        weight);
+      return arith::SelectOp::create(b, nan, integer(0x7fc00000), result);
+    };
+    Value low = arith::ShRUIOp::create(b, rounded(even), integer(16));
+    Value high = arith::AndIOp::create(b, rounded(odd), integer(0xffff0000u));
+    return vector::BitCastOp::create(b, pairsType(),
+                                     arith::OrIOp::create(b, low, high));
+  }
+
+  /// Weights of keys j and j + 1 of the block; adds them to `sums`.
+  Vectors emitWeightPair(Value j, ValueRange sums, bool checked,
+                         function_ref<Value(Value j, int64_t v)> weight) {
+    Vectors next(sums);
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value even = weight(j, v), odd = weight(add(j, 1), v);
+      next[v] = arith::AddFOp::create(b, next[v], even);
+      next[v] = arith::AddFOp::create(b, next[v], odd);
+      vector::StoreOp::create(b, toPairs(even, odd, checked), scratch.weights,
+                              ValueRange{half(j), e.index(v * 2 * lanes)});
+    }
+    return next;
+  }
+
+  /// Scores of keys from the end of the block to `to`, a whole panel.
+  void fillPadding(Value from, Value to, float score) {
+    Value first = arith::MaxSIOp::create(b, keyCount, from);
+    emitLoop(b, first, to, 1, {}, [&](Value j, ValueRange) -> Vectors {
+      for (int64_t v = 0; v < vectors; ++v)
+        storeScore(e.splat(score), j, v);
+      return {};
+    });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // One group of query rows
+  //===--------------------------------------------------------------------===//
+
+  void emitGroup(Value groupOffset) {
+    group = groupOffset;
+    if (hasPrograms())
+      positions = rowPositions();
+    Vectors max = loadState(op.getMax());
+    Vectors fresh;
+    for (Value m : max)
+      fresh.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
+                                            e.splat(-INFINITY)));
+    auto lazy = scf::IfOp::create(b, TypeRange(b.getI1Type()), e.anyLane(fresh),
+                                  /*withElse=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(lazy.thenBlock());
+      scf::YieldOp::create(
+          b, ValueRange(arith::ConstantOp::create(b, b.getBoolAttr(false))));
+      b.setInsertionPointToStart(lazy.elseBlock());
+      Value stands = emitLazyBlock(max);
+      scf::YieldOp::create(b, ValueRange(stands));
+    }
+    Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    Value again = arith::XOrIOp::create(b, lazy.getResult(0), truth);
+    auto exact = scf::IfOp::create(b, again, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exact.thenBlock());
+      emitExactBlock(max);
+    }
+    emitWeightedSum();
+  }
+
+  /// Weights and block sums with the maximum as it is; returns whether every
+  /// sum is at most 2^10, in which case the running sum is updated.
+  Value emitLazyBlock(ValueRange max) {
+    constexpr float log2E = 1.44269504f;
+    Value start;
+    if (startsAtMaximum()) {
+      start = scratch.start;
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(arith::MulFOp::create(
+                    b, max[v], e.splat(static_cast<float>(-1.0 / scale))),
+                start, {zero, e.index(v * lanes)});
+    }
+    Vectors sums(vectors, e.splat(0.0f));
+    sums = emitLoop(
+        b, zero, paddedCount, kPanel, sums,
+        [&](Value from, ValueRange carried) -> Vectors {
+          emitScoreProducts(from, start);
+          Value to = add(from, kPanel);
+          // Of the sign that the scale turns into -inf.
+          fillPadding(from, to, scale < 0 ? INFINITY : -INFINITY);
+          return emitLoop(
+              b, from, to, 2, carried,
+              [&](Value pair, ValueRange inner) -> Vectors {
+                return emitWeightPair(
+                    pair, inner, /*checked=*/false, [&](Value j, int64_t v) {
+                      Value raw = loadScore(j, v);
+                      if (start) {
+                        Value t = arith::MulFOp::create(
+                            b, raw,
+                            e.splat(static_cast<float>(scale * log2E)));
+                        return exp2(hide(t, j, v));
+                      }
+                      Value s = naturalScore(raw, j, v);
+                      s = arith::SubFOp::create(b, s, max[v]);
+                      s = hide(hidePadding(s, j), j, v);
+                      return exp2(
+                          arith::MulFOp::create(b, s, e.splat(log2E)));
+                    });
+              });
+        });
+    Vectors beyond;
+    for (Value sum : sums)
+      beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
+                                             e.splat(kLazyMaximumBound)));
+    Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    Value stands = arith::XOrIOp::create(b, e.anyLane(beyond), truth);
+    auto keep = scf::IfOp::create(b, stands, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(keep.thenBlock());
+    Vectors total = loadState(op.getSum());
+    for (int64_t v = 0; v < vectors; ++v)
+      total[v] = arith::AddFOp::create(b, total[v], sums[v]);
+    storeState(total, op.getSum());
+    return stands;
+  }
+
+  /// The block with its true maximum: scores first, then the new maximum,
+  /// weights, and the state rescaled to it.
+  void emitExactBlock(ValueRange max) {
+    constexpr float log2E = 1.44269504f;
+    emitLoop(b, zero, paddedCount, kPanel, {},
+             [&](Value from, ValueRange) -> Vectors {
+               emitScoreProducts(from, /*start=*/{});
+               return {};
+             });
+    Vectors newMax = emitLoop(
+        b, zero, keyCount, 1, max, [&](Value j, ValueRange carried) -> Vectors {
+          Vectors next(carried);
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value s = hide(naturalScore(loadScore(j, v), j, v), j, v);
+            storeScore(s, j, v);
+            next[v] = e.orderedMax(next[v], s);
+          }
+          return next;
+        });
+    fillPadding(zero, paddedCount, -INFINITY);
+    // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
+    // weights at 0 rather than NaN.
+    Vectors base, factor, sums;
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                           newMax[v], e.splat(-INFINITY));
+      base.push_back(
+          arith::SelectOp::create(b, unseen, e.splat(0.0f), newMax[v]));
+      factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
+      sums.push_back(e.splat(0.0f));
+    }
+    sums = emitLoop(b, zero, paddedCount, 2, sums,
+                    [&](Value pair, ValueRange carried) -> Vectors {
+                      return emitWeightPair(
+                          pair, carried, /*checked=*/true,
+                          [&](Value j, int64_t v) {
+                            Value s = arith::SubFOp::create(b, loadScore(j, v),
+                                                            base[v]);
+                            return exp2(arith::MulFOp::create(
+                                b, s, e.splat(log2E)));
+                          });
+                    });
+    Vectors total = loadState(op.getSum());
+    for (int64_t v = 0; v < vectors; ++v)
+      total[v] = e.fma(total[v], factor[v], sums[v]);
+    storeState(total, op.getSum());
+    storeState(newMax, op.getMax());
+    emitLoop(b, zero, e.index(valueDim), 1, {},
+             [&](Value d, ValueRange) -> Vectors {
+               for (int64_t v = 0; v < vectors; ++v) {
+                 Value old = e.load(accT, {d, stateIndex(v)});
+                 e.store(arith::MulFOp::create(b, old, factor[v]), accT,
+                         {d, stateIndex(v)});
+               }
+               return {};
+             });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Weighted sum
+  //===--------------------------------------------------------------------===//
+
+  /// i1: whether the panels hold a NaN or an infinity.
+  Value hasNonFiniteValue() {
+    VectorType bits = VectorType::get({2 * lanes}, b.getI16Type());
+    auto integer = [&](int16_t value) -> Value {
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(bits, llvm::ArrayRef<int16_t>(value)));
+    };
+    Value panels = memref::DimOp::create(b, op.getValue(), 0);
+    Value largest = emitLoop(
+        b, zero, panels, 1, ValueRange(integer(0)),
+        [&](Value panel, ValueRange outer) {
+          return emitLoop(
+              b, zero, e.index(valueDim), 1, outer,
+              [&](Value d, ValueRange carried) -> Vectors {
+                Value x = loadPairs(op.getValue(), {panel, d, zero});
+                x = arith::AndIOp::create(
+                    b, vector::BitCastOp::create(b, bits, x), integer(0x7fff));
+                return {arith::MaxUIOp::create(b, carried[0], x)};
+              });
+        })[0];
+    Value beyond = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, largest,
+                                         integer(0x7f80));
+    Value flags = vector::BitCastOp::create(
+        b, VectorType::get({1}, b.getIntegerType(2 * lanes)), beyond);
+    Value flag = vector::ExtractOp::create(b, flags, ArrayRef<int64_t>{0});
+    Value none =
+        arith::ConstantOp::create(b, b.getIntegerAttr(flag.getType(), 0));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag, none);
+  }
+
+  /// A key that is hidden from one row is multiplied by 0 there, which is not 0
+  /// for NaN or infinite values: the rare masked block that holds one goes pair
+  /// by pair.
+  void emitWeightedSum() {
+    if (op.getMask().empty())
+      return emitValueProducts();
+    auto guarded = scf::IfOp::create(b, hasNonFiniteValue(),
+                                     /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(guarded.thenBlock());
+    emitLoop(b, zero, e.index(valueDim), 1, {},
+             [&](Value d, ValueRange) -> Vectors {
+               emitSelectedSum(d);
+               return {};
+             });
+    b.setInsertionPointToStart(guarded.elseBlock());
+    emitValueProducts();
+  }
+
+  void emitSelectedSum(Value d) {
+    VectorType bits = e.vectorType(b.getI32Type());
+    Vectors init;
+    for (int64_t v = 0; v < vectors; ++v)
+      init.push_back(e.load(accT, {d, stateIndex(v)}));
+    Vectors sums = emitLoop(
+        b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
+          Vectors next(acc);
+          Value panel = arith::DivUIOp::create(b, j, e.index(kPanel));
+          Value column = arith::RemUIOp::create(b, j, e.index(kPanel));
+          Value value = memref::LoadOp::create(b, op.getValue(),
+                                               ValueRange{panel, d, column});
+          value = e.broadcast(arith::ExtFOp::create(b, b.getF32Type(), value));
+          // The weight of an even key is the lower half of its pair.
+          Value odd = arith::RemUIOp::create(b, j, e.index(2));
+          Value shift = arith::MulIOp::create(
+              b, arith::SubIOp::create(b, e.index(1), odd), e.index(16));
+          shift = e.broadcast(
+              arith::IndexCastOp::create(b, b.getI32Type(), shift));
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value pair = vector::BitCastOp::create(
+                b, bits,
+                loadPairs(scratch.weights, {half(j), e.index(v * 2 * lanes)}));
+            Value weight = arith::ShLIOp::create(b, pair, shift);
+            weight = arith::AndIOp::create(
+                b, weight,
+                arith::ConstantOp::create(
+                    b, DenseElementsAttr::get(
+                           bits, llvm::ArrayRef<uint32_t>(0xffff0000u))));
+            weight = arith::BitcastOp::create(b, e.vectorType(), weight);
+            next[v] = arith::SelectOp::create(
+                b, visible(j, v), e.fma(value, weight, next[v]), next[v]);
+          }
+          return next;
+        });
+    for (int64_t v = 0; v < vectors; ++v)
+      e.store(sums[v], accT, {d, stateIndex(v)});
+  }
+
+  ImplicitLocOpBuilder &b;
+  OnlineAttentionOp op;
+  VectorEmitter e;
+  PairedScratch scratch;
+  bool useTiles;
+  double scale;
+  int64_t lanes, registerRows, vectors, width;
+  int64_t queryRows, keyDim, valueDim;
+  /// `[D/2, 2 M]` and `[Dv, M]`.
+  Value queryPairs, accT;
+  /// Keys of the block, and the same up to whole panels.
+  Value keyCount, paddedCount;
+  Value rowCount, zero, group;
+  Vectors positions;
+};
+
+} // namespace
+
+LogicalResult attn::lowerPairedAttention(RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target,
+                                         PairedScratch scratch) {
+  remarkScalarPrograms(op);
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  if (failed(PairedAttentionLowering(b, op, target, scratch).run()))
+    return failure();
+  rewriter.eraseOp(op);
+  return success();
+}
