@@ -13,10 +13,15 @@
 // queries in lanes, which are the packed queries and the weights. Scores leave
 // the products through a scratch tile, the softmax between the two is vectors.
 //
-// A group is 32 query rows. Accumulators start at minus the running maximum
-// over the scale, so that a score times the scale is an exponent: queries are
-// never rounded again. Weights are rounded to bf16, their sums are not; the
-// exponential needs no more than degree 3 then.
+// A group is 32 query rows, a panel 32 keys. Accumulators start at minus the
+// running maximum over the scale, so that a score times the scale is an
+// exponent: queries are never rounded again. Weights are rounded to bf16, their
+// sums are not; the exponential needs no more than degree 3 then.
+//
+// Panels are pipelined: while the exponentials of one run, the tile unit has
+// the scores of the next and the weighted sum of the one before. The machine
+// reorders no more than a few hundred instructions by itself, so that the
+// products are emitted in pieces between those of the exponentials.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +42,8 @@ namespace {
 
 using Vectors = SmallVector<Value>;
 
-/// As in LowerOnlineAttention.cpp: a block sum above this takes the exact path.
+/// As in LowerOnlineAttention.cpp: a sum of a panel above this takes the exact
+/// path.
 constexpr float kLazyMaximumBound = 1024.0f;
 
 constexpr int64_t kPanel = kPairedPanel;
@@ -93,9 +99,6 @@ public:
 
     zero = e.index(0);
     keyCount = memref::DimOp::create(b, op.getKey(), 0);
-    Value panels =
-        arith::DivUIOp::create(b, add(keyCount, kPanel - 1), e.index(kPanel));
-    paddedCount = arith::MulIOp::create(b, panels, e.index(kPanel));
     rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
     emitLoop(b, zero, rowCount, width, {},
              [&](Value groupOffset, ValueRange) -> Vectors {
@@ -110,8 +113,18 @@ private:
     return y == 0 ? x : arith::AddIOp::create(b, x, e.index(y)).getResult();
   }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value twice(Value x) { return arith::MulIOp::create(b, x, e.index(2)); }
+  Value times(Value x, int64_t y) {
+    return arith::MulIOp::create(b, x, e.index(y));
+  }
+  Value twice(Value x) { return times(x, 2); }
   Value half(Value x) { return arith::DivUIOp::create(b, x, e.index(2)); }
+
+  /// Two panels are in flight, each in its half of the scratch.
+  Value parity(Value panel) {
+    return arith::AndIOp::create(b, panel, e.index(1));
+  }
+  Value scoreSlot(Value panel) { return times(parity(panel), kPanel); }
+  Value weightSlot(Value panel) { return times(parity(panel), kPanel / 2); }
 
   //===--------------------------------------------------------------------===//
   // Products
@@ -188,29 +201,38 @@ private:
     return vector::LoadOp::create(b, pairsType(), memref, indices);
   }
 
-  /// scores[j, :] = start + K Q^T for keys [from, from + panel) of the block.
-  /// `start` is one row of lanes, or null for 0.
-  void emitScoreProducts(Value from, Value start) {
+  /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`; rows
+  /// past the end of the block get `padding`.
+  void emitScoreProducts(Value panel, bool started, float padding) {
+    Value from = times(panel, kPanel), slot = scoreSlot(panel);
     if (useTiles) {
       for (int64_t r = 0; r < kPanel / kTile; r += registerRows)
-        emitScoreTiles(from, r * kTile,
-                       std::min(registerRows, kPanel / kTile - r), start);
-      return;
+        emitScoreTiles(from, slot, r * kTile,
+                       std::min(registerRows, kPanel / kTile - r), started);
+    } else {
+      emitLoop(b, zero, e.index(kPanel), registerRows, {},
+               [&](Value j, ValueRange) -> Vectors {
+                 emitScoreVectors(add(from, j), add(slot, j), started);
+                 return {};
+               });
     }
-    emitLoop(b, zero, e.index(kPanel), registerRows, {},
-             [&](Value j, ValueRange) -> Vectors {
-               emitScoreVectors(add(from, j), start);
-               return {};
-             });
+    Value left = arith::SubIOp::create(b, keyCount, from);
+    forEach(b, arith::MinSIOp::create(b, left, e.index(kPanel)),
+            e.index(kPanel), [&](Value j) {
+              for (int64_t v = 0; v < vectors; ++v)
+                storeScore(e.splat(padding), add(slot, j), v);
+            });
   }
 
-  void emitScoreTiles(Value from, int64_t offset, int64_t rows, Value start) {
+  void emitScoreTiles(Value from, Value slot, int64_t offset, int64_t rows,
+                      bool started) {
     Vectors init;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        init.push_back(
-            start ? loadTile(f32Tile(), start, {zero, e.index(v * kTile)}, zero)
-                  : amx::TileZeroOp::create(b, f32Tile()).getResult());
+        init.push_back(started
+                           ? loadTile(f32Tile(), scratch.start,
+                                      {zero, e.index(v * kTile)}, zero)
+                           : amx::TileZeroOp::create(b, f32Tile()).getResult());
     Vectors sums = emitTileProduct(
         e.index(keyDim / kPanel), rows, init,
         [&](Value k, int64_t r) {
@@ -227,16 +249,17 @@ private:
       for (int64_t v = 0; v < vectors; ++v)
         amx::TileStoreOp::create(
             b, scratch.scores,
-            ValueRange{add(from, offset + r * kTile), e.index(v * kTile)},
+            ValueRange{add(slot, offset + r * kTile), e.index(v * kTile)},
             sums[r * vectors + v]);
   }
 
-  void emitScoreVectors(Value j, Value start) {
+  void emitScoreVectors(Value j, Value slot, bool started) {
     Vectors init;
     for (int64_t r = 0; r < registerRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        init.push_back(start ? e.load(start, {zero, e.index(v * lanes)})
-                             : e.splat(0.0f));
+        init.push_back(started
+                           ? e.load(scratch.start, {zero, e.index(v * lanes)})
+                           : e.splat(0.0f));
     Vectors sums = emitVectorProduct(
         e.index(keyDim / 2), registerRows, init,
         [&](Value k, int64_t r) {
@@ -247,73 +270,66 @@ private:
         });
     for (int64_t r = 0; r < registerRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        e.store(sums[r * vectors + v], scratch.scores,
-                {add(j, r), e.index(v * lanes)});
+        storeScore(sums[r * vectors + v], add(slot, r), v);
   }
 
-  /// acc[d, rows] += value[d, :] weights[:, rows] over the block, for `rows`
-  /// times a tile or one row of features from `d`.
-  void emitValueTiles(Value d, int64_t rows) {
-    Vectors init;
+  /// acc[d, rows] += value[d, :] weights[:, rows] over a panel, for `rows` tiles
+  /// of features from `d`.
+  void emitValueTiles(Value panel, Value d, int64_t rows) {
+    Vectors init, ls, rs;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(loadTile(f32Tile(), accT,
                                 {add(d, r * kTile), add(group, v * kTile)}));
-    Value panels = memref::DimOp::create(b, op.getValue(), 0);
-    Vectors sums = emitTileProduct(
-        panels, rows, init,
-        [&](Value k, int64_t r) {
-          return loadTile(bf16Tile(), op.getValue(),
-                          {k, add(d, r * kTile), zero});
-        },
-        [&](Value k, int64_t v) {
-          Value row = arith::MulIOp::create(b, k, e.index(kPanel / 2));
-          return loadTile(bf16Tile(), scratch.weights,
-                          {row, e.index(v * 2 * kTile)});
-        });
+    for (int64_t r = 0; r < rows; ++r)
+      ls.push_back(loadTile(bf16Tile(), op.getValue(),
+                            {panel, add(d, r * kTile), zero}));
+    Value slot = weightSlot(panel);
+    for (int64_t v = 0; v < vectors; ++v)
+      rs.push_back(
+          loadTile(bf16Tile(), scratch.weights, {slot, e.index(v * 2 * kTile)}));
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         amx::TileStoreOp::create(
             b, accT, ValueRange{add(d, r * kTile), add(group, v * kTile)},
-            sums[r * vectors + v]);
+            amx::TileMulFOp::create(b, f32Tile(), ls[r], rs[v],
+                                    init[r * vectors + v]));
   }
 
-  void emitValueVectors(Value d) {
+  /// The same for `registerRows` features.
+  void emitValueVectors(Value panel, Value d) {
     Vectors init;
     for (int64_t r = 0; r < registerRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(e.load(accT, {add(d, r), stateIndex(v)}));
-    Value panels = memref::DimOp::create(b, op.getValue(), 0);
-    Vectors sums = emitLoop(
-        b, zero, panels, 1, init, [&](Value panel, ValueRange acc) {
-          Value row = arith::MulIOp::create(b, panel, e.index(kPanel / 2));
-          return emitVectorProduct(
-              e.index(kPanel / 2), registerRows, acc,
-              [&](Value k, int64_t r) {
-                return broadcastPair(op.getValue(),
-                                     {panel, add(d, r), twice(k)});
-              },
-              [&](Value k, int64_t v) {
-                return loadPairs(scratch.weights,
-                                 {add(row, k), e.index(v * 2 * lanes)});
-              });
+    Value slot = weightSlot(panel);
+    Vectors sums = emitVectorProduct(
+        e.index(kPanel / 2), registerRows, init,
+        [&](Value k, int64_t r) {
+          return broadcastPair(op.getValue(), {panel, add(d, r), twice(k)});
+        },
+        [&](Value k, int64_t v) {
+          return loadPairs(scratch.weights,
+                           {add(slot, k), e.index(v * 2 * lanes)});
         });
     for (int64_t r = 0; r < registerRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         e.store(sums[r * vectors + v], accT, {add(d, r), stateIndex(v)});
   }
 
-  void emitValueProducts() {
+  /// Features [from, to) of the weighted sum of a panel.
+  void emitValueProducts(Value panel, int64_t from, int64_t to) {
     int64_t step = useTiles ? registerRows * kTile : registerRows;
-    int64_t whole = valueDim / step * step;
-    emitLoop(b, zero, e.index(whole), step, {},
+    int64_t whole = from + (to - from) / step * step;
+    emitLoop(b, e.index(from), e.index(whole), step, {},
              [&](Value d, ValueRange) -> Vectors {
-               useTiles ? emitValueTiles(d, registerRows) : emitValueVectors(d);
+               useTiles ? emitValueTiles(panel, d, registerRows)
+                        : emitValueVectors(panel, d);
                return {};
              });
     // Vectors divide the feature tiles.
-    if (whole < valueDim)
-      emitValueTiles(e.index(whole), (valueDim - whole) / kTile);
+    if (whole < to)
+      emitValueTiles(panel, e.index(whole), (to - whole) / kTile);
   }
 
   //===--------------------------------------------------------------------===//
@@ -428,28 +444,31 @@ private:
                                      arith::OrIOp::create(b, low, high));
   }
 
-  /// Weights of keys j and j + 1 of the block; adds them to `sums`.
-  Vectors emitWeightPair(Value j, ValueRange sums, bool checked,
-                         function_ref<Value(Value j, int64_t v)> weight) {
-    Vectors next(sums);
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value even = weight(j, v), odd = weight(add(j, 1), v);
-      next[v] = arith::AddFOp::create(b, next[v], even);
-      next[v] = arith::AddFOp::create(b, next[v], odd);
-      vector::StoreOp::create(b, toPairs(even, odd, checked), scratch.weights,
-                              ValueRange{half(j), e.index(v * 2 * lanes)});
-    }
-    return next;
-  }
-
-  /// Scores of keys from the end of the block to `to`, a whole panel.
-  void fillPadding(Value from, Value to, float score) {
-    Value first = arith::MaxSIOp::create(b, keyCount, from);
-    emitLoop(b, first, to, 1, {}, [&](Value j, ValueRange) -> Vectors {
-      for (int64_t v = 0; v < vectors; ++v)
-        storeScore(e.splat(score), j, v);
-      return {};
-    });
+  /// Weights of the keys of `panel` in [from, to), pair by pair; adds them to
+  /// `sums`. `weight` gets the key in the block and in the panel.
+  Vectors
+  emitWeights(Value panel, int64_t from, int64_t to, ValueRange sums,
+              bool checked,
+              function_ref<Value(Value key, Value row, int64_t v)> weight) {
+    Value first = times(panel, kPanel), scoreRow = scoreSlot(panel);
+    Value weightRow = weightSlot(panel);
+    return emitLoop(
+        b, e.index(from), e.index(to), 2, sums,
+        [&](Value j, ValueRange carried) -> Vectors {
+          Vectors next(carried);
+          Value key = add(first, j), row = add(scoreRow, j);
+          Value pair = add(weightRow, half(j));
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value even = weight(key, row, v);
+            Value odd = weight(add(key, 1), add(row, 1), v);
+            next[v] = arith::AddFOp::create(b, next[v], even);
+            next[v] = arith::AddFOp::create(b, next[v], odd);
+            vector::StoreOp::create(b, toPairs(even, odd, checked),
+                                    scratch.weights,
+                                    ValueRange{pair, e.index(v * 2 * lanes)});
+          }
+          return next;
+        });
   }
 
   //===--------------------------------------------------------------------===//
@@ -460,109 +479,161 @@ private:
     group = groupOffset;
     if (hasPrograms())
       positions = rowPositions();
-    Vectors max = loadState(op.getMax());
-    Vectors fresh;
-    for (Value m : max)
-      fresh.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
-                                            e.splat(-INFINITY)));
-    auto lazy = scf::IfOp::create(b, TypeRange(b.getI1Type()), e.anyLane(fresh),
-                                  /*withElse=*/true);
-    {
+    Vectors state = loadState(op.getMax());
+    llvm::append_range(state, loadState(op.getSum()));
+    if (op.getMask().empty()) {
+      state = emitPanels(state);
+    } else {
+      // A key that is hidden from one row is multiplied by 0 there, which is
+      // not 0 for NaN or infinite values: the rare masked block that holds one
+      // goes pair by pair.
+      auto guarded =
+          scf::IfOp::create(b, ValueRange(state).getTypes(),
+                            hasNonFiniteValue(), /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(lazy.thenBlock());
-      scf::YieldOp::create(
-          b, ValueRange(arith::ConstantOp::create(b, b.getBoolAttr(false))));
-      b.setInsertionPointToStart(lazy.elseBlock());
-      Value stands = emitLazyBlock(max);
-      scf::YieldOp::create(b, ValueRange(stands));
+      b.setInsertionPointToStart(guarded.thenBlock());
+      scf::YieldOp::create(b, emitSelectedPanels(state));
+      b.setInsertionPointToStart(guarded.elseBlock());
+      scf::YieldOp::create(b, emitPanels(state));
+      state = Vectors(guarded.getResults());
+      b.setInsertionPointAfter(guarded);
     }
-    Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
-    Value again = arith::XOrIOp::create(b, lazy.getResult(0), truth);
-    auto exact = scf::IfOp::create(b, again, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(exact.thenBlock());
-      emitExactBlock(max);
-    }
-    emitWeightedSum();
+    storeState(ValueRange(state).take_front(vectors), op.getMax());
+    storeState(ValueRange(state).drop_front(vectors), op.getSum());
   }
 
-  /// Weights and block sums with the maximum as it is; returns whether every
-  /// sum is at most 2^10, in which case the running sum is updated.
-  Value emitLazyBlock(ValueRange max) {
-    constexpr float log2E = 1.44269504f;
-    Value start;
-    if (startsAtMaximum()) {
-      start = scratch.start;
-      for (int64_t v = 0; v < vectors; ++v)
-        e.store(arith::MulFOp::create(
-                    b, max[v], e.splat(static_cast<float>(-1.0 / scale))),
-                start, {zero, e.index(v * lanes)});
-    }
-    Vectors sums(vectors, e.splat(0.0f));
-    sums = emitLoop(
-        b, zero, paddedCount, kPanel, sums,
-        [&](Value from, ValueRange carried) -> Vectors {
-          emitScoreProducts(from, start);
-          Value to = add(from, kPanel);
-          // Of the sign that the scale turns into -inf.
-          fillPadding(from, to, scale < 0 ? INFINITY : -INFINITY);
-          return emitLoop(
-              b, from, to, 2, carried,
-              [&](Value pair, ValueRange inner) -> Vectors {
-                return emitWeightPair(
-                    pair, inner, /*checked=*/false, [&](Value j, int64_t v) {
-                      Value raw = loadScore(j, v);
-                      if (start) {
-                        Value t = arith::MulFOp::create(
-                            b, raw,
-                            e.splat(static_cast<float>(scale * log2E)));
-                        return exp2(hide(t, j, v));
-                      }
-                      Value s = naturalScore(raw, j, v);
-                      s = arith::SubFOp::create(b, s, max[v]);
-                      s = hide(hidePadding(s, j), j, v);
-                      return exp2(
-                          arith::MulFOp::create(b, s, e.splat(log2E)));
-                    });
-              });
-        });
-    Vectors beyond;
-    for (Value sum : sums)
-      beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
-                                             e.splat(kLazyMaximumBound)));
-    Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
-    Value stands = arith::XOrIOp::create(b, e.anyLane(beyond), truth);
-    auto keep = scf::IfOp::create(b, stands, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(keep.thenBlock());
-    Vectors total = loadState(op.getSum());
+  /// Of the sign that the scale turns into -inf.
+  float startedPadding() const { return scale < 0 ? INFINITY : -INFINITY; }
+
+  /// Products that start at minus `max` over the scale. A row that has seen
+  /// nothing starts at an infinity: the first key it sees is no finite weight,
+  /// which takes the exact path.
+  void storeStart(ValueRange max) {
+    if (!startsAtMaximum())
+      return;
     for (int64_t v = 0; v < vectors; ++v)
-      total[v] = arith::AddFOp::create(b, total[v], sums[v]);
-    storeState(total, op.getSum());
-    return stands;
+      e.store(arith::MulFOp::create(b, max[v],
+                                    e.splat(static_cast<float>(-1.0 / scale))),
+              scratch.start, {zero, e.index(v * lanes)});
   }
 
-  /// The block with its true maximum: scores first, then the new maximum,
-  /// weights, and the state rescaled to it.
-  void emitExactBlock(ValueRange max) {
+  /// The pipeline over the panels of the block. `state` is the maximum, then
+  /// the sum.
+  Vectors emitPanels(ValueRange state) {
+    Value panels = memref::DimOp::create(b, op.getValue(), 0);
+    storeStart(state.take_front(vectors));
+    emitScoreProducts(zero, startsAtMaximum(), startedPadding());
+    Vectors result = emitLoop(
+        b, zero, panels, 1, state, [&](Value panel, ValueRange carried) {
+          ValueRange max = carried.take_front(vectors);
+          Vectors sums = emitPanelWeights(panel, panels, max);
+          Vectors beyond;
+          for (Value sum : sums)
+            beyond.push_back(arith::CmpFOp::create(
+                b, arith::CmpFPredicate::UGT, sum, e.splat(kLazyMaximumBound)));
+          auto exact = scf::IfOp::create(b, carried.getTypes(),
+                                         e.anyLane(beyond), /*withElse=*/true);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(exact.thenBlock());
+          Vectors next = emitExactPanel(panel, carried);
+          if (startsAtMaximum()) {
+            storeStart(ValueRange(next).take_front(vectors));
+            // Those of the next panel started from the old maximum.
+            emitNextScores(panel, panels);
+          }
+          scf::YieldOp::create(b, next);
+          b.setInsertionPointToStart(exact.elseBlock());
+          next = Vectors(carried);
+          for (int64_t v = 0; v < vectors; ++v)
+            next[vectors + v] =
+                arith::AddFOp::create(b, next[vectors + v], sums[v]);
+          scf::YieldOp::create(b, next);
+          return Vectors(exact.getResults());
+        });
+    forEach(b, arith::MaxSIOp::create(b, add(panels, -1), zero), panels,
+            [&](Value last) { emitValueProducts(last, 0, valueDim); });
+    return result;
+  }
+
+  void emitNextScores(Value panel, Value panels) {
+    Value next = add(panel, 1);
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, next, panels);
+    auto guarded = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(guarded.thenBlock());
+    emitScoreProducts(next, startsAtMaximum(), startedPadding());
+  }
+
+  /// Features [from, to) of the weighted sum of the panel before `panel`.
+  void emitPreviousValues(Value panel, int64_t from, int64_t to) {
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, panel, zero);
+    auto guarded = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(guarded.thenBlock());
+    emitValueProducts(add(panel, -1), from, to);
+  }
+
+  /// Weights of `panel` with the maximum as it is, in pieces between the
+  /// products of its neighbours; returns their sums.
+  Vectors emitPanelWeights(Value panel, Value panels, ValueRange max) {
     constexpr float log2E = 1.44269504f;
-    emitLoop(b, zero, paddedCount, kPanel, {},
-             [&](Value from, ValueRange) -> Vectors {
-               emitScoreProducts(from, /*start=*/{});
-               return {};
-             });
+    auto weight = [&](Value key, Value row, int64_t v) -> Value {
+      Value raw = loadScore(row, v);
+      if (startsAtMaximum()) {
+        Value t = arith::MulFOp::create(
+            b, raw, e.splat(static_cast<float>(scale * log2E)));
+        return exp2(hide(t, key, v));
+      }
+      Value s = naturalScore(raw, key, v);
+      s = arith::SubFOp::create(b, s, max[v]);
+      s = hide(hidePadding(s, key), key, v);
+      return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
+    };
+    // Key pairs per piece, in proportion to the products beside them.
+    int64_t pieceDim = std::max<int64_t>(
+        registerRows * kTile, llvm::alignTo(llvm::divideCeil(valueDim, 4),
+                                            registerRows * kTile));
+    int64_t work = keyDim + valueDim, done = 0, from = 0;
+    Vectors sums(vectors, e.splat(0.0f));
+    auto emitPiece = [&](int64_t products) {
+      done += products;
+      int64_t to = std::min(kPanel, 2 * (kPanel / 2 * done / work));
+      if (to > from)
+        sums = emitWeights(panel, from, to, sums, /*checked=*/false, weight);
+      from = to;
+    };
+    emitNextScores(panel, panels);
+    emitPiece(keyDim);
+    for (int64_t d = 0; d < valueDim; d += pieceDim) {
+      int64_t to = std::min(valueDim, d + pieceDim);
+      emitPreviousValues(panel, d, to);
+      emitPiece(to - d);
+    }
+    return sums;
+  }
+
+  /// `panel` with its true maximum: scores first, then the new maximum,
+  /// weights, and the state rescaled to it. Returns the new state.
+  Vectors emitExactPanel(Value panel, ValueRange state) {
+    constexpr float log2E = 1.44269504f;
+    ValueRange max = state.take_front(vectors);
+    emitScoreProducts(panel, /*started=*/false, -INFINITY);
+    Value first = times(panel, kPanel), slot = scoreSlot(panel);
+    Value count = arith::MinSIOp::create(
+        b, arith::SubIOp::create(b, keyCount, first), e.index(kPanel));
     Vectors newMax = emitLoop(
-        b, zero, keyCount, 1, max, [&](Value j, ValueRange carried) -> Vectors {
+        b, zero, count, 1, max, [&](Value j, ValueRange carried) -> Vectors {
           Vectors next(carried);
+          Value key = add(first, j), row = add(slot, j);
           for (int64_t v = 0; v < vectors; ++v) {
-            Value s = hide(naturalScore(loadScore(j, v), j, v), j, v);
-            storeScore(s, j, v);
+            Value s = hide(naturalScore(loadScore(row, v), key, v), key, v);
+            storeScore(s, row, v);
             next[v] = e.orderedMax(next[v], s);
           }
           return next;
         });
-    fillPadding(zero, paddedCount, -INFINITY);
     // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
     // weights at 0 rather than NaN.
     Vectors base, factor, sums;
@@ -574,31 +645,24 @@ private:
       factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitLoop(b, zero, paddedCount, 2, sums,
-                    [&](Value pair, ValueRange carried) -> Vectors {
-                      return emitWeightPair(
-                          pair, carried, /*checked=*/true,
-                          [&](Value j, int64_t v) {
-                            Value s = arith::SubFOp::create(b, loadScore(j, v),
-                                                            base[v]);
-                            return exp2(arith::MulFOp::create(
-                                b, s, e.splat(log2E)));
-                          });
-                    });
-    Vectors total = loadState(op.getSum());
+    sums = emitWeights(panel, 0, kPanel, sums, /*checked=*/true,
+                       [&](Value, Value row, int64_t v) {
+                         Value s = arith::SubFOp::create(b, loadScore(row, v),
+                                                         base[v]);
+                         return exp2(
+                             arith::MulFOp::create(b, s, e.splat(log2E)));
+                       });
+    Vectors next(newMax);
     for (int64_t v = 0; v < vectors; ++v)
-      total[v] = e.fma(total[v], factor[v], sums[v]);
-    storeState(total, op.getSum());
-    storeState(newMax, op.getMax());
-    emitLoop(b, zero, e.index(valueDim), 1, {},
-             [&](Value d, ValueRange) -> Vectors {
-               for (int64_t v = 0; v < vectors; ++v) {
-                 Value old = e.load(accT, {d, stateIndex(v)});
-                 e.store(arith::MulFOp::create(b, old, factor[v]), accT,
-                         {d, stateIndex(v)});
-               }
-               return {};
-             });
+      next.push_back(e.fma(state[vectors + v], factor[v], sums[v]));
+    forEach(b, zero, e.index(valueDim), [&](Value d) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value old = e.load(accT, {d, stateIndex(v)});
+        e.store(arith::MulFOp::create(b, old, factor[v]), accT,
+                {d, stateIndex(v)});
+      }
+    });
+    return next;
   }
 
   //===--------------------------------------------------------------------===//
@@ -635,48 +699,44 @@ private:
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag, none);
   }
 
-  /// A key that is hidden from one row is multiplied by 0 there, which is not 0
-  /// for NaN or infinite values: the rare masked block that holds one goes pair
-  /// by pair.
-  void emitWeightedSum() {
-    if (op.getMask().empty())
-      return emitValueProducts();
-    auto guarded = scf::IfOp::create(b, hasNonFiniteValue(),
-                                     /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(guarded.thenBlock());
-    emitLoop(b, zero, e.index(valueDim), 1, {},
-             [&](Value d, ValueRange) -> Vectors {
-               emitSelectedSum(d);
-               return {};
-             });
-    b.setInsertionPointToStart(guarded.elseBlock());
-    emitValueProducts();
+  /// Every panel by the exact path and, for each feature, pair by pair.
+  Vectors emitSelectedPanels(ValueRange state) {
+    Value panels = memref::DimOp::create(b, op.getValue(), 0);
+    return emitLoop(b, zero, panels, 1, state,
+                    [&](Value panel, ValueRange carried) {
+                      Vectors next = emitExactPanel(panel, carried);
+                      forEach(b, zero, e.index(valueDim), [&](Value d) {
+                        emitSelectedSum(panel, d);
+                      });
+                      return next;
+                    });
   }
 
-  void emitSelectedSum(Value d) {
+  void emitSelectedSum(Value panel, Value d) {
     VectorType bits = e.vectorType(b.getI32Type());
     Vectors init;
     for (int64_t v = 0; v < vectors; ++v)
       init.push_back(e.load(accT, {d, stateIndex(v)}));
+    Value first = times(panel, kPanel), slot = weightSlot(panel);
+    Value count = arith::MinSIOp::create(
+        b, arith::SubIOp::create(b, keyCount, first), e.index(kPanel));
     Vectors sums = emitLoop(
-        b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
+        b, zero, count, 1, init, [&](Value j, ValueRange acc) -> Vectors {
           Vectors next(acc);
-          Value panel = arith::DivUIOp::create(b, j, e.index(kPanel));
-          Value column = arith::RemUIOp::create(b, j, e.index(kPanel));
-          Value value = memref::LoadOp::create(b, op.getValue(),
-                                               ValueRange{panel, d, column});
-          value = e.broadcast(arith::ExtFOp::create(b, b.getF32Type(), value));
+          Value value =
+              memref::LoadOp::create(b, op.getValue(), ValueRange{panel, d, j});
+          value = e.broadcast(toF32(b, value));
           // The weight of an even key is the lower half of its pair.
           Value odd = arith::RemUIOp::create(b, j, e.index(2));
-          Value shift = arith::MulIOp::create(
-              b, arith::SubIOp::create(b, e.index(1), odd), e.index(16));
+          Value shift =
+              times(arith::SubIOp::create(b, e.index(1), odd), 16);
           shift = e.broadcast(
               arith::IndexCastOp::create(b, b.getI32Type(), shift));
+          Value row = add(slot, half(j)), key = add(first, j);
           for (int64_t v = 0; v < vectors; ++v) {
             Value pair = vector::BitCastOp::create(
                 b, bits,
-                loadPairs(scratch.weights, {half(j), e.index(v * 2 * lanes)}));
+                loadPairs(scratch.weights, {row, e.index(v * 2 * lanes)}));
             Value weight = arith::ShLIOp::create(b, pair, shift);
             weight = arith::AndIOp::create(
                 b, weight,
@@ -685,7 +745,7 @@ private:
                            bits, llvm::ArrayRef<uint32_t>(0xffff0000u))));
             weight = arith::BitcastOp::create(b, e.vectorType(), weight);
             next[v] = arith::SelectOp::create(
-                b, visible(j, v), e.fma(value, weight, next[v]), next[v]);
+                b, visible(key, v), e.fma(value, weight, next[v]), next[v]);
           }
           return next;
         });
@@ -703,9 +763,7 @@ private:
   int64_t queryRows, keyDim, valueDim;
   /// `[D/2, 2 M]` and `[Dv, M]`.
   Value queryPairs, accT;
-  /// Keys of the block, and the same up to whole panels.
-  Value keyCount, paddedCount;
-  Value rowCount, zero, group;
+  Value keyCount, rowCount, zero, group;
   Vectors positions;
 };
 

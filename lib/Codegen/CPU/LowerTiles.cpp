@@ -130,7 +130,8 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
 
   PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op) {
     ScheduleAttr schedule = *op.getSchedule();
-    int64_t keys = schedule.getTile()[1];
+    // Two panels are in flight.
+    int64_t keys = 2 * kPairedPanel;
     int64_t rows = schedule.getRegisters()[1] * schedule.getLanes();
     return {getScratch(rewriter, op, "scores", {keys, rows}),
             getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},

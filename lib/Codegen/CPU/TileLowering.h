@@ -37,9 +37,9 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
 
-/// Scratch of `lowerPairedAttention` for a group of query rows: f32 scores
-/// `[keys of a block, rows]`, bf16 weights in pairs `[keys / 2, 2 rows]`, and
-/// one f32 row of start values.
+/// Scratch of `lowerPairedAttention` for a group of query rows and two panels of
+/// keys: f32 scores `[keys, rows]`, bf16 weights in pairs `[keys / 2, 2 rows]`,
+/// and one f32 row of start values.
 struct PairedScratch {
   mlir::Value scores, weights, start;
 };
