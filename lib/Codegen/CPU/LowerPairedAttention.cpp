@@ -35,6 +35,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace attn;
 
@@ -201,8 +203,19 @@ private:
     return vector::LoadOp::create(b, pairsType(), memref, indices);
   }
 
-  /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`; rows
-  /// past the end of the block get `padding`.
+  /// Rows of `panel` past the end of the block get `padding` for a score.
+  void padScores(Value panel, float padding) {
+    Value slot = scoreSlot(panel);
+    Value left = arith::SubIOp::create(b, keyCount, times(panel, kPanel));
+    left = arith::MaxSIOp::create(b, left, zero);
+    forEach(b, arith::MinSIOp::create(b, left, e.index(kPanel)),
+            e.index(kPanel), [&](Value j) {
+              for (int64_t v = 0; v < vectors; ++v)
+                storeScore(e.splat(padding), add(slot, j), v);
+            });
+  }
+
+  /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`, padded.
   void emitScoreProducts(Value panel, bool started, float padding) {
     Value from = times(panel, kPanel), slot = scoreSlot(panel);
     if (useTiles) {
@@ -216,12 +229,7 @@ private:
                  return {};
                });
     }
-    Value left = arith::SubIOp::create(b, keyCount, from);
-    forEach(b, arith::MinSIOp::create(b, left, e.index(kPanel)),
-            e.index(kPanel), [&](Value j) {
-              for (int64_t v = 0; v < vectors; ++v)
-                storeScore(e.splat(padding), add(slot, j), v);
-            });
+    padScores(panel, padding);
   }
 
   void emitScoreTiles(Value from, Value slot, int64_t offset, int64_t rows,
@@ -444,31 +452,33 @@ private:
                                      arith::OrIOp::create(b, low, high));
   }
 
-  /// Weights of the keys of `panel` in [from, to), pair by pair; adds them to
-  /// `sums`. `weight` gets the key in the block and in the panel.
-  Vectors
-  emitWeights(Value panel, int64_t from, int64_t to, ValueRange sums,
-              bool checked,
-              function_ref<Value(Value key, Value row, int64_t v)> weight) {
-    Value first = times(panel, kPanel), scoreRow = scoreSlot(panel);
-    Value weightRow = weightSlot(panel);
-    return emitLoop(
-        b, e.index(from), e.index(to), 2, sums,
-        [&](Value j, ValueRange carried) -> Vectors {
-          Vectors next(carried);
-          Value key = add(first, j), row = add(scoreRow, j);
-          Value pair = add(weightRow, half(j));
-          for (int64_t v = 0; v < vectors; ++v) {
-            Value even = weight(key, row, v);
-            Value odd = weight(add(key, 1), add(row, 1), v);
-            next[v] = arith::AddFOp::create(b, next[v], even);
-            next[v] = arith::AddFOp::create(b, next[v], odd);
-            vector::StoreOp::create(b, toPairs(even, odd, checked),
-                                    scratch.weights,
-                                    ValueRange{pair, e.index(v * 2 * lanes)});
-          }
-          return next;
-        });
+  using Weight = function_ref<Value(Value key, Value row, int64_t v)>;
+
+  /// Weights of keys j and j + 1 of `panel`, added to `sums`. `weight` gets the
+  /// key in the block and its row in the scores.
+  Vectors emitWeightPair(Value panel, Value j, ValueRange sums, bool checked,
+                         Weight weight) {
+    Vectors next(sums);
+    Value key = add(times(panel, kPanel), j), row = add(scoreSlot(panel), j);
+    Value pair = add(weightSlot(panel), half(j));
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value even = weight(key, row, v);
+      Value odd = weight(add(key, 1), add(row, 1), v);
+      next[v] = arith::AddFOp::create(b, next[v], even);
+      next[v] = arith::AddFOp::create(b, next[v], odd);
+      vector::StoreOp::create(b, toPairs(even, odd, checked), scratch.weights,
+                              ValueRange{pair, e.index(v * 2 * lanes)});
+    }
+    return next;
+  }
+
+  /// The same for keys [from, to) of `panel`.
+  Vectors emitWeights(Value panel, int64_t from, int64_t to, ValueRange sums,
+                      bool checked, Weight weight) {
+    return emitLoop(b, e.index(from), e.index(to), 2, sums,
+                    [&](Value j, ValueRange carried) -> Vectors {
+                      return emitWeightPair(panel, j, carried, checked, weight);
+                    });
   }
 
   //===--------------------------------------------------------------------===//
@@ -523,10 +533,19 @@ private:
     Value panels = memref::DimOp::create(b, op.getValue(), 0);
     storeStart(state.take_front(vectors));
     emitScoreProducts(zero, startsAtMaximum(), startedPadding());
+    if (alternates()) {
+      Value none = arith::ConstantOp::create(b, b.getZeroAttr(pairsType()));
+      forEach(b, e.index(kPanel / 2), e.index(kPanel), [&](Value pair) {
+        for (int64_t v = 0; v < vectors; ++v)
+          vector::StoreOp::create(b, none, scratch.weights,
+                                  ValueRange{pair, e.index(v * 2 * lanes)});
+      });
+    }
     Vectors result = emitLoop(
         b, zero, panels, 1, state, [&](Value panel, ValueRange carried) {
           ValueRange max = carried.take_front(vectors);
-          Vectors sums = emitPanelWeights(panel, panels, max);
+          Vectors sums = alternates() ? emitAlternating(panel, panels, max)
+                                      : emitPanelWeights(panel, panels, max);
           Vectors beyond;
           for (Value sum : sums)
             beyond.push_back(arith::CmpFOp::create(
@@ -575,21 +594,26 @@ private:
     emitValueProducts(add(panel, -1), from, to);
   }
 
+  /// The weight of a key with the maximum as it is.
+  Value lazyWeight(Value key, Value row, int64_t v, ValueRange max) {
+    constexpr float log2E = 1.44269504f;
+    Value raw = loadScore(row, v);
+    if (startsAtMaximum()) {
+      Value t = arith::MulFOp::create(
+          b, raw, e.splat(static_cast<float>(scale * log2E)));
+      return exp2(hide(t, key, v));
+    }
+    Value s = naturalScore(raw, key, v);
+    s = arith::SubFOp::create(b, s, max[v]);
+    s = hide(hidePadding(s, key), key, v);
+    return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
+  }
+
   /// Weights of `panel` with the maximum as it is, in pieces between the
   /// products of its neighbours; returns their sums.
   Vectors emitPanelWeights(Value panel, Value panels, ValueRange max) {
-    constexpr float log2E = 1.44269504f;
-    auto weight = [&](Value key, Value row, int64_t v) -> Value {
-      Value raw = loadScore(row, v);
-      if (startsAtMaximum()) {
-        Value t = arith::MulFOp::create(
-            b, raw, e.splat(static_cast<float>(scale * log2E)));
-        return exp2(hide(t, key, v));
-      }
-      Value s = naturalScore(raw, key, v);
-      s = arith::SubFOp::create(b, s, max[v]);
-      s = hide(hidePadding(s, key), key, v);
-      return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
+    auto weight = [&](Value key, Value row, int64_t v) {
+      return lazyWeight(key, row, v, max);
     };
     // Key pairs per piece, in proportion to the products beside them.
     int64_t pieceDim = std::max<int64_t>(
@@ -611,6 +635,156 @@ private:
       emitPreviousValues(panel, d, to);
       emitPiece(to - d);
     }
+    return sums;
+  }
+
+  /// Whether single tile operations alternate with exponentials: programs would
+  /// be repeated for each pair of keys, and many features are busy with products
+  /// anyway.
+  bool alternates() {
+    return useTiles && !hasPrograms() && scale != 0.0 && registerRows == 2 &&
+           vectors == 2 && keyDim <= 256 && valueDim <= 256;
+  }
+
+  /// As emitPanelWeights, with a few tile operations after the weights of every
+  /// two keys. Before the first panel there is one of zeros; after the last, its
+  /// scores are computed again and not used.
+  Vectors emitAlternating(Value panel, Value panels, ValueRange max) {
+    int64_t keySteps = keyDim / kPanel, valueSteps = valueDim / kPanel;
+    int64_t pairs = kPanel / 2;
+    int64_t stepPairs = std::max<int64_t>(1, pairs / (keySteps + valueSteps));
+    auto weight = [&](Value key, Value row, int64_t v) {
+      return lazyWeight(key, row, v, max);
+    };
+    /// Emits the weights of `stepPairs` pairs from `pair`, with `tileOps` spread
+    /// among them.
+    using TileOp = std::function<void()>;
+    auto spread = [&](Value pair, ValueRange sums, ArrayRef<TileOp> tileOps) {
+      Vectors next(sums);
+      size_t done = 0;
+      for (int64_t i = 0; i < stepPairs; ++i) {
+        next = emitWeightPair(panel, twice(add(pair, i)), next,
+                              /*checked=*/false, weight);
+        for (size_t until = tileOps.size() * (i + 1) / stepPairs; done < until;
+             ++done)
+          tileOps[done]();
+      }
+      return next;
+    };
+
+    // Scores of the next panel.
+    Value next = arith::MinSIOp::create(b, add(panel, 1), add(panels, -1));
+    Value key = times(next, kPanel), scoreRow = scoreSlot(add(panel, 1));
+    Vectors carried;
+    for (int64_t i = 0; i < 4; ++i)
+      carried.push_back(loadTile(f32Tile(), scratch.start,
+                                 {zero, e.index(i % 2 * kTile)}, zero));
+    carried.append(vectors, e.splat(0.0f));
+    int64_t keyPairs = std::min(pairs, keySteps * stepPairs);
+    keySteps = keyPairs / stepPairs;
+    carried = emitLoop(
+        b, zero, e.index(keySteps), 1, carried,
+        [&](Value k, ValueRange values) -> Vectors {
+          Vectors acc(values.take_front(4)), left(2), right(2);
+          Value column = times(k, kPanel), row = times(k, kPanel / 2);
+          SmallVector<TileOp> tileOps;
+          for (int64_t i = 0; i < 2; ++i) {
+            tileOps.push_back([&, i] {
+              left[i] = loadTile(bf16Tile(), op.getKey(),
+                                 {add(key, i * kTile), column});
+            });
+            tileOps.push_back([&, i] {
+              right[i] = loadTile(bf16Tile(), queryPairs,
+                                  {row, add(twice(group), i * 2 * kTile)});
+            });
+          }
+          for (int64_t i = 0; i < 4; ++i)
+            tileOps.push_back([&, i] {
+              acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
+                                               right[i % 2], acc[i]);
+            });
+          Vectors sums =
+              spread(times(k, stepPairs), values.drop_front(4), tileOps);
+          llvm::append_range(acc, sums);
+          return acc;
+        });
+    for (int64_t i = 0; i < 4; ++i)
+      amx::TileStoreOp::create(
+          b, scratch.scores,
+          ValueRange{add(scoreRow, i / 2 * kTile), e.index(i % 2 * kTile)},
+          carried[i]);
+    padScores(add(panel, 1), startedPadding());
+
+    // The weighted sum of the panel before.
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panel, zero);
+    Value nothing =
+        memref::CastOp::create(b, op.getValue().getType(), scratch.zeros);
+    Value values = arith::SelectOp::create(b, isFirst, nothing, op.getValue());
+    Value previous = arith::MaxSIOp::create(b, add(panel, -1), zero);
+    Value weightRow = weightSlot(add(panel, 1));
+    Vectors sums(ValueRange(carried).drop_front(4));
+    auto emitFeatures = [&](Value d, int64_t tiles, ValueRange from,
+                            function_ref<Vectors(ArrayRef<TileOp>)> emit) {
+      Vectors acc(2 * tiles), left(tiles), right(2);
+      auto accAt = [&](int64_t i) {
+        return SmallVector<Value>{add(d, i / 2 * kTile),
+                                  add(group, i % 2 * kTile)};
+      };
+      SmallVector<TileOp> tileOps;
+      for (int64_t i = 0; i < 2 * tiles; ++i)
+        tileOps.push_back([&, i] { acc[i] = loadTile(f32Tile(), accT, accAt(i)); });
+      for (int64_t i = 0; i < tiles; ++i)
+        tileOps.push_back([&, i] {
+          left[i] =
+              loadTile(bf16Tile(), values, {previous, add(d, i * kTile), zero});
+        });
+      for (int64_t i = 0; i < 2; ++i)
+        tileOps.push_back([&, i] {
+          right[i] = loadTile(bf16Tile(), scratch.weights,
+                              {weightRow, e.index(i * 2 * kTile)});
+        });
+      for (int64_t i = 0; i < 2 * tiles; ++i)
+        tileOps.push_back([&, i] {
+          acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
+                                           right[i % 2], acc[i]);
+        });
+      for (int64_t i = 0; i < 2 * tiles; ++i)
+        tileOps.push_back(
+            [&, i] { amx::TileStoreOp::create(b, accT, accAt(i), acc[i]); });
+      return emit(tileOps);
+    };
+    int64_t valuePairs =
+        std::min(pairs - keyPairs, valueSteps * stepPairs) / stepPairs *
+        stepPairs;
+    auto emitSteps = [&](int64_t from, int64_t to, bool weights) {
+      sums = emitLoop(
+          b, e.index(from), e.index(to), 1, sums,
+          [&](Value step, ValueRange inner) -> Vectors {
+            Value pair = add(times(add(step, -from), stepPairs), keyPairs);
+            return emitFeatures(times(step, kPanel), 2, inner,
+                                [&](ArrayRef<TileOp> tileOps) -> Vectors {
+                                  if (weights)
+                                    return spread(pair, inner, tileOps);
+                                  for (const TileOp &tileOp : tileOps)
+                                    tileOp();
+                                  return Vectors(inner);
+                                });
+          });
+    };
+    int64_t mixedSteps = valuePairs / stepPairs;
+    emitSteps(0, mixedSteps, /*weights=*/true);
+    emitSteps(mixedSteps, valueSteps, /*weights=*/false);
+    if (valueDim % kPanel)
+      emitFeatures(e.index(valueDim - kTile), 1, sums,
+                   [&](ArrayRef<TileOp> tileOps) -> Vectors {
+                     for (const TileOp &tileOp : tileOps)
+                       tileOp();
+                     return {};
+                   });
+    if (keyPairs + valuePairs < pairs)
+      sums = emitWeights(panel, 2 * (keyPairs + valuePairs), kPanel, sums,
+                         /*checked=*/false, weight);
     return sums;
   }
 

@@ -136,7 +136,24 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return {getScratch(rewriter, op, "scores", {keys, rows}),
             getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},
                        rewriter.getBF16Type()),
-            getScratch(rewriter, op, "start", {1, rows})};
+            getScratch(rewriter, op, "start", {1, rows}),
+            getZeros(rewriter, op)};
+  }
+
+  /// A panel of values, filled with zeros when the task begins.
+  Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op) {
+    auto type = cast<MemRefType>(op.getValue().getType());
+    Value zeros =
+        getScratch(rewriter, op, "zeros", {1, type.getDimSize(1), kPairedPanel},
+                   rewriter.getBF16Type());
+    if (zeros.use_empty()) {
+      rewriter.setInsertionPointAfterValue(zeros);
+      Value none = arith::ConstantOp::create(
+          rewriter, op.getLoc(), rewriter.getZeroAttr(rewriter.getBF16Type()));
+      linalg::FillOp::create(rewriter, op.getLoc(), ValueRange(none),
+                             ValueRange(zeros));
+    }
+    return zeros;
   }
 
   /// A scratch, f32 unless said otherwise, of the task that `op` is in, shared

@@ -39,9 +39,9 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
 
 /// Scratch of `lowerPairedAttention` for a group of query rows and two panels of
 /// keys: f32 scores `[keys, rows]`, bf16 weights in pairs `[keys / 2, 2 rows]`,
-/// and one f32 row of start values.
+/// one f32 row of start values, and a panel of values that holds zeros.
 struct PairedScratch {
-  mlir::Value scores, weights, start;
+  mlir::Value scores, weights, start, zeros;
 };
 mlir::LogicalResult lowerPairedAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
