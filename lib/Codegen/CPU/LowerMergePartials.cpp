@@ -91,7 +91,8 @@ private:
       Value mask = e.firstLanes(
           arith::SelectOp::create(b, inside, e.index(width), zero));
       Value x = square[r];
-      if (Type type = getElementTypeOrSelf(op.getOutput().getType()); !type.isF32())
+      if (Type type = getElementTypeOrSelf(op.getOutput().getType());
+          !type.isF32())
         x = arith::TruncFOp::create(b, e.vectorType(type), x);
       e.maskedStore(x, op.getOutput(), {at, column}, mask);
     }

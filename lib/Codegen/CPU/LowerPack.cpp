@@ -133,16 +133,14 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
           b, type.clone(b.getI1Type()),
           ValueRange(arith::SubIOp::create(b, columns, column)));
       if (copy)
-        return vector::MaskedLoadOp::create(b, type, op.getSource(),
-                                            ValueRange{row, column}, mask,
-                                            none);
+        return vector::MaskedLoadOp::create(
+            b, type, op.getSource(), ValueRange{row, column}, mask, none);
       return arith::MulFOp::create(
           b, e.loadWidened(op.getSource(), {row, column}, mask), scale);
     });
   });
-  forEach(b, rows, e.index(destType.getDimSize(0)), [&](Value row) {
-    forEachVector(row, [&](Value) { return none; });
-  });
+  forEach(b, rows, e.index(destType.getDimSize(0)),
+          [&](Value row) { forEachVector(row, [&](Value) { return none; }); });
 }
 
 /// Pairs of columns, `[C/2, R, 2]`: squares of `lanes` rows times `lanes` pairs
@@ -163,32 +161,30 @@ void packPairs(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op) {
   emitLoop(
       b, e.index(0), e.index(destType.getDimSize(1)), lanes, {},
       [&](Value firstRow, ValueRange) -> SmallVector<Value> {
-        emitLoop(b, e.index(0), e.index(allPairs), lanes, {},
-                 [&](Value pair, ValueRange) -> SmallVector<Value> {
-                   Value column = arith::MulIOp::create(b, pair, e.index(2));
-                   Value mask = vector::CreateMaskOp::create(
-                       b, pairs.clone(b.getI1Type()),
-                       ValueRange(arith::SubIOp::create(b, columns, column)));
-                   SmallVector<Value> square;
-                   for (int64_t r = 0; r < lanes; ++r) {
-                     Value row = arith::MinSIOp::create(
-                         b, arith::AddIOp::create(b, firstRow, e.index(r)),
-                         lastRow);
-                     Value x = vector::MaskedLoadOp::create(
-                         b, pairs, op.getSource(), ValueRange{row, column},
-                         mask, none);
-                     square.push_back(vector::BitCastOp::create(b, bits, x));
-                   }
-                   square = e.transpose(square);
-                   Value at = arith::MulIOp::create(b, firstRow, e.index(2));
-                   for (int64_t d = 0; d < lanes; ++d)
-                     vector::StoreOp::create(
-                         b, vector::BitCastOp::create(b, pairs, square[d]),
-                         dest,
-                         ValueRange{
-                             arith::AddIOp::create(b, pair, e.index(d)), at});
-                   return {};
-                 });
+        emitLoop(
+            b, e.index(0), e.index(allPairs), lanes, {},
+            [&](Value pair, ValueRange) -> SmallVector<Value> {
+              Value column = arith::MulIOp::create(b, pair, e.index(2));
+              Value mask = vector::CreateMaskOp::create(
+                  b, pairs.clone(b.getI1Type()),
+                  ValueRange(arith::SubIOp::create(b, columns, column)));
+              SmallVector<Value> square;
+              for (int64_t r = 0; r < lanes; ++r) {
+                Value row = arith::MinSIOp::create(
+                    b, arith::AddIOp::create(b, firstRow, e.index(r)), lastRow);
+                Value x = vector::MaskedLoadOp::create(b, pairs, op.getSource(),
+                                                       ValueRange{row, column},
+                                                       mask, none);
+                square.push_back(vector::BitCastOp::create(b, bits, x));
+              }
+              square = e.transpose(square);
+              Value at = arith::MulIOp::create(b, firstRow, e.index(2));
+              for (int64_t d = 0; d < lanes; ++d)
+                vector::StoreOp::create(
+                    b, vector::BitCastOp::create(b, pairs, square[d]), dest,
+                    ValueRange{arith::AddIOp::create(b, pair, e.index(d)), at});
+              return {};
+            });
         return {};
       });
 }
@@ -223,31 +219,31 @@ void packPanels(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
     Value mask =
         e.firstLanes(arith::SelectOp::create(b, inside, left, e.index(0)));
     Value row = arith::MinSIOp::create(b, key, lastKey);
-    Value x = vector::MaskedLoadOp::create(b, half, sourceT,
-                                           ValueRange{row, feature}, mask, none);
+    Value x = vector::MaskedLoadOp::create(
+        b, half, sourceT, ValueRange{row, feature}, mask, none);
     return arith::ExtUIOp::create(b, bits,
                                   vector::BitCastOp::create(b, raw, x));
   };
   forEach(b, e.index(0), used, [&](Value panel) {
     Value firstKey = arith::MulIOp::create(b, panel, e.index(2 * lanes));
-    emitLoop(
-        b, e.index(0), e.index(destType.getDimSize(1)), lanes, {},
-        [&](Value feature, ValueRange) -> SmallVector<Value> {
-          SmallVector<Value> square;
-          for (int64_t pair = 0; pair < lanes; ++pair) {
-            Value key = arith::AddIOp::create(b, firstKey, e.index(2 * pair));
-            Value low = loadRow(key, feature);
-            Value high =
-                loadRow(arith::AddIOp::create(b, key, e.index(1)), feature);
-            square.push_back(arith::OrIOp::create(
-                b, low, arith::ShLIOp::create(b, high, shift)));
-          }
-          square = e.transpose(square);
-          for (int64_t d = 0; d < lanes; ++d)
-            store(vector::BitCastOp::create(b, pairs, square[d]), panel,
-                  arith::AddIOp::create(b, feature, e.index(d)));
-          return {};
-        });
+    emitLoop(b, e.index(0), e.index(destType.getDimSize(1)), lanes, {},
+             [&](Value feature, ValueRange) -> SmallVector<Value> {
+               SmallVector<Value> square;
+               for (int64_t pair = 0; pair < lanes; ++pair) {
+                 Value key =
+                     arith::AddIOp::create(b, firstKey, e.index(2 * pair));
+                 Value low = loadRow(key, feature);
+                 Value high = loadRow(arith::AddIOp::create(b, key, e.index(1)),
+                                      feature);
+                 square.push_back(arith::OrIOp::create(
+                     b, low, arith::ShLIOp::create(b, high, shift)));
+               }
+               square = e.transpose(square);
+               for (int64_t d = 0; d < lanes; ++d)
+                 store(vector::BitCastOp::create(b, pairs, square[d]), panel,
+                       arith::AddIOp::create(b, feature, e.index(d)));
+               return {};
+             });
   });
   forEach(b, used, e.index(destType.getDimSize(0)), [&](Value panel) {
     forEach(b, e.index(0), e.index(destType.getDimSize(1)), [&](Value feature) {
@@ -308,4 +304,3 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
   rewriter.eraseOp(op);
   return success();
 }
-

@@ -215,7 +215,8 @@ private:
             });
   }
 
-  /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`, padded.
+  /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`,
+  /// padded.
   void emitScoreProducts(Value panel, bool started, float padding) {
     Value from = times(panel, kPanel), slot = scoreSlot(panel);
     if (useTiles) {
@@ -281,8 +282,8 @@ private:
         storeScore(sums[r * vectors + v], add(slot, r), v);
   }
 
-  /// acc[d, rows] += value[d, :] weights[:, rows] over a panel, for `rows` tiles
-  /// of features from `d`.
+  /// acc[d, rows] += value[d, :] weights[:, rows] over a panel, for `rows`
+  /// tiles of features from `d`.
   void emitValueTiles(Value panel, Value d, int64_t rows) {
     Vectors init, ls, rs;
     for (int64_t r = 0; r < rows; ++r)
@@ -294,8 +295,8 @@ private:
                             {panel, add(d, r * kTile), zero}));
     Value slot = weightSlot(panel);
     for (int64_t v = 0; v < vectors; ++v)
-      rs.push_back(
-          loadTile(bf16Tile(), scratch.weights, {slot, e.index(v * 2 * kTile)}));
+      rs.push_back(loadTile(bf16Tile(), scratch.weights,
+                            {slot, e.index(v * 2 * kTile)}));
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         amx::TileStoreOp::create(
@@ -379,9 +380,7 @@ private:
     return result;
   }
 
-  bool hasPrograms() {
-    return !op.getScore().empty() || !op.getMask().empty();
-  }
+  bool hasPrograms() { return !op.getScore().empty() || !op.getMask().empty(); }
 
   /// Position of key `j` of the block for the programs: padding repeats the
   /// last key.
@@ -442,8 +441,8 @@ private:
       Value result = arith::AddIOp::create(b, raw, integer(0x8000));
       if (!checked)
         return result;
-      Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, weight,
-                                        weight);
+      Value nan =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, weight, weight);
       return arith::SelectOp::create(b, nan, integer(0x7fc00000), result);
     };
     Value low = arith::ShRUIOp::create(b, rounded(even), integer(16));
@@ -617,8 +616,8 @@ private:
     };
     // Key pairs per piece, in proportion to the products beside them.
     int64_t pieceDim = std::max<int64_t>(
-        registerRows * kTile, llvm::alignTo(llvm::divideCeil(valueDim, 4),
-                                            registerRows * kTile));
+        registerRows * kTile,
+        llvm::alignTo(llvm::divideCeil(valueDim, 4), registerRows * kTile));
     int64_t work = keyDim + valueDim, done = 0, from = 0;
     Vectors sums(vectors, e.splat(0.0f));
     auto emitPiece = [&](int64_t products) {
@@ -639,16 +638,16 @@ private:
   }
 
   /// Whether single tile operations alternate with exponentials: programs would
-  /// be repeated for each pair of keys, and many features are busy with products
-  /// anyway.
+  /// be repeated for each pair of keys, and many features are busy with
+  /// products anyway.
   bool alternates() {
     return useTiles && !hasPrograms() && scale != 0.0 && registerRows == 2 &&
            vectors == 2 && keyDim <= 256 && valueDim <= 256;
   }
 
   /// As emitPanelWeights, with a few tile operations after the weights of every
-  /// two keys. Before the first panel there is one of zeros; after the last, its
-  /// scores are computed again and not used.
+  /// two keys. Before the first panel there is one of zeros; after the last,
+  /// its scores are computed again and not used.
   Vectors emitAlternating(Value panel, Value panels, ValueRange max) {
     int64_t keySteps = keyDim / kPanel, valueSteps = valueDim / kPanel;
     int64_t pairs = kPanel / 2;
@@ -656,8 +655,8 @@ private:
     auto weight = [&](Value key, Value row, int64_t v) {
       return lazyWeight(key, row, v, max);
     };
-    /// Emits the weights of `stepPairs` pairs from `pair`, with `tileOps` spread
-    /// among them.
+    /// Emits the weights of `stepPairs` pairs from `pair`, with `tileOps`
+    /// spread among them.
     using TileOp = std::function<void()>;
     auto spread = [&](Value pair, ValueRange sums, ArrayRef<TileOp> tileOps) {
       Vectors next(sums);
@@ -680,29 +679,31 @@ private:
       carried.push_back(loadTile(f32Tile(), scratch.start,
                                  {zero, e.index(i % 2 * kTile)}, zero));
     carried.append(vectors, e.splat(0.0f));
-    int64_t keyPairs = std::min(pairs, keySteps * stepPairs);
-    keySteps = keyPairs / stepPairs;
+    int64_t keyPairs = keySteps * stepPairs;
     carried = emitLoop(
         b, zero, e.index(keySteps), 1, carried,
         [&](Value k, ValueRange values) -> Vectors {
           Vectors acc(values.take_front(4)), left(2), right(2);
           Value column = times(k, kPanel), row = times(k, kPanel / 2);
-          SmallVector<TileOp> tileOps;
-          for (int64_t i = 0; i < 2; ++i) {
-            tileOps.push_back([&, i] {
-              left[i] = loadTile(bf16Tile(), op.getKey(),
-                                 {add(key, i * kTile), column});
-            });
-            tileOps.push_back([&, i] {
-              right[i] = loadTile(bf16Tile(), queryPairs,
-                                  {row, add(twice(group), i * 2 * kTile)});
-            });
-          }
-          for (int64_t i = 0; i < 4; ++i)
-            tileOps.push_back([&, i] {
+          auto load = [&](bool isLeft, int64_t i) -> TileOp {
+            return [&, isLeft, i] {
+              if (isLeft)
+                left[i] = loadTile(bf16Tile(), op.getKey(),
+                                   {add(key, i * kTile), column});
+              else
+                right[i] = loadTile(bf16Tile(), queryPairs,
+                                    {row, add(twice(group), i * 2 * kTile)});
+            };
+          };
+          auto multiply = [&](int64_t i) -> TileOp {
+            return [&, i] {
               acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
                                                right[i % 2], acc[i]);
-            });
+            };
+          };
+          TileOp tileOps[] = {load(true, 0),  load(false, 0), multiply(0),
+                              load(false, 1), multiply(1),    load(true, 1),
+                              multiply(2),    multiply(3)};
           Vectors sums =
               spread(times(k, stepPairs), values.drop_front(4), tileOps);
           llvm::append_range(acc, sums);
@@ -731,32 +732,38 @@ private:
         return SmallVector<Value>{add(d, i / 2 * kTile),
                                   add(group, i % 2 * kTile)};
       };
+      // Each product as soon as its operands are there, each sum back as soon
+      // as the next product runs: the one store port is never waited for.
       SmallVector<TileOp> tileOps;
-      for (int64_t i = 0; i < 2 * tiles; ++i)
-        tileOps.push_back([&, i] { acc[i] = loadTile(f32Tile(), accT, accAt(i)); });
-      for (int64_t i = 0; i < tiles; ++i)
-        tileOps.push_back([&, i] {
-          left[i] =
-              loadTile(bf16Tile(), values, {previous, add(d, i * kTile), zero});
-        });
-      for (int64_t i = 0; i < 2; ++i)
-        tileOps.push_back([&, i] {
-          right[i] = loadTile(bf16Tile(), scratch.weights,
-                              {weightRow, e.index(i * 2 * kTile)});
-        });
-      for (int64_t i = 0; i < 2 * tiles; ++i)
+      for (int64_t i = 0; i < 2 * tiles; ++i) {
+        if (i % 2 == 0)
+          tileOps.push_back([&, i] {
+            left[i / 2] = loadTile(bf16Tile(), values,
+                                   {previous, add(d, i / 2 * kTile), zero});
+          });
+        if (i < 2)
+          tileOps.push_back([&, i] {
+            right[i] = loadTile(bf16Tile(), scratch.weights,
+                                {weightRow, e.index(i * 2 * kTile)});
+          });
+        tileOps.push_back(
+            [&, i] { acc[i] = loadTile(f32Tile(), accT, accAt(i)); });
         tileOps.push_back([&, i] {
           acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
                                            right[i % 2], acc[i]);
         });
-      for (int64_t i = 0; i < 2 * tiles; ++i)
-        tileOps.push_back(
-            [&, i] { amx::TileStoreOp::create(b, accT, accAt(i), acc[i]); });
+        if (i > 0)
+          tileOps.push_back([&, i] {
+            amx::TileStoreOp::create(b, accT, accAt(i - 1), acc[i - 1]);
+          });
+      }
+      tileOps.push_back([&] {
+        amx::TileStoreOp::create(b, accT, accAt(2 * tiles - 1), acc.back());
+      });
       return emit(tileOps);
     };
-    int64_t valuePairs =
-        std::min(pairs - keyPairs, valueSteps * stepPairs) / stepPairs *
-        stepPairs;
+    int64_t valuePairs = std::min(pairs - keyPairs, valueSteps * stepPairs) /
+                         stepPairs * stepPairs;
     auto emitSteps = [&](int64_t from, int64_t to, bool weights) {
       sums = emitLoop(
           b, e.index(from), e.index(to), 1, sums,
@@ -819,13 +826,13 @@ private:
       factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitWeights(panel, 0, kPanel, sums, /*checked=*/true,
-                       [&](Value, Value row, int64_t v) {
-                         Value s = arith::SubFOp::create(b, loadScore(row, v),
-                                                         base[v]);
-                         return exp2(
-                             arith::MulFOp::create(b, s, e.splat(log2E)));
-                       });
+    sums =
+        emitWeights(panel, 0, kPanel, sums, /*checked=*/true,
+                    [&](Value, Value row, int64_t v) {
+                      Value s =
+                          arith::SubFOp::create(b, loadScore(row, v), base[v]);
+                      return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
+                    });
     Vectors next(newMax);
     for (int64_t v = 0; v < vectors; ++v)
       next.push_back(e.fma(state[vectors + v], factor[v], sums[v]));
@@ -879,9 +886,8 @@ private:
     return emitLoop(b, zero, panels, 1, state,
                     [&](Value panel, ValueRange carried) {
                       Vectors next = emitExactPanel(panel, carried);
-                      forEach(b, zero, e.index(valueDim), [&](Value d) {
-                        emitSelectedSum(panel, d);
-                      });
+                      forEach(b, zero, e.index(valueDim),
+                              [&](Value d) { emitSelectedSum(panel, d); });
                       return next;
                     });
   }
@@ -902,10 +908,9 @@ private:
           value = e.broadcast(toF32(b, value));
           // The weight of an even key is the lower half of its pair.
           Value odd = arith::RemUIOp::create(b, j, e.index(2));
-          Value shift =
-              times(arith::SubIOp::create(b, e.index(1), odd), 16);
-          shift = e.broadcast(
-              arith::IndexCastOp::create(b, b.getI32Type(), shift));
+          Value shift = times(arith::SubIOp::create(b, e.index(1), odd), 16);
+          shift =
+              e.broadcast(arith::IndexCastOp::create(b, b.getI32Type(), shift));
           Value row = add(slot, half(j)), key = add(first, j);
           for (int64_t v = 0; v < vectors; ++v) {
             Value pair = vector::BitCastOp::create(

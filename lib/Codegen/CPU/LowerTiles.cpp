@@ -26,32 +26,35 @@ LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
   auto type = dyn_cast<MemRefType>(op.getOutputs()[0].getType());
   if (!type)
     return failure();
-  int64_t lanes = target.getLanes();
+  int64_t bits = type.getElementTypeBitWidth();
+  if (bits != 32 && bits != 16)
+    return failure();
+  int64_t lanes = target.getLanes() * 32 / bits;
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!type.hasStaticShape() || type.getRank() == 0 ||
       failed(type.getStridesAndOffset(strides, offset)) ||
-      strides.back() != 1 || !type.getElementType().isF32() ||
-      type.getRank() > 2 || type.getShape().back() % lanes)
+      strides.back() != 1 || type.getShape().back() % lanes)
     return failure();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  VectorEmitter e(b, target.getIsa(), lanes);
-  Value vector = e.broadcast(op.getInputs()[0]);
+  VectorEmitter e(b, target.getIsa(), target.getLanes());
+  Value vector = vector::BroadcastOp::create(
+      b, VectorType::get({lanes}, type.getElementType()), op.getInputs()[0]);
   SmallVector<Value> indices;
   std::function<void(int64_t)> fillFrom = [&](int64_t dim) {
     bool innermost = dim + 1 == type.getRank();
-    emitLoop(b, e.index(0), e.index(type.getDimSize(dim)),
-             innermost ? lanes : 1, {},
-             [&](Value i, ValueRange) -> SmallVector<Value> {
-               indices.push_back(i);
-               if (innermost)
-                 e.store(vector, op.getOutputs()[0], indices);
-               else
-                 fillFrom(dim + 1);
-               indices.pop_back();
-               return {};
-             });
+    emitLoop(
+        b, e.index(0), e.index(type.getDimSize(dim)), innermost ? lanes : 1, {},
+        [&](Value i, ValueRange) -> SmallVector<Value> {
+          indices.push_back(i);
+          if (innermost)
+            vector::StoreOp::create(b, vector, op.getOutputs()[0], indices);
+          else
+            fillFrom(dim + 1);
+          indices.pop_back();
+          return {};
+        });
   };
   fillFrom(0);
   rewriter.eraseOp(op);
@@ -106,7 +109,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       if (schedule.getKernel() == Kernel::BF16Tiles ||
           schedule.getKernel() == Kernel::BF16Vectors)
         return lowerPairedAttention(rewriter, block, target,
-                                    getPairedScratch(rewriter, block));
+                                    getPairedScratch(rewriter, block, target));
       return lowerOnlineAttention(
           rewriter, block, target,
           getScratch(rewriter, block, "weights",
@@ -128,7 +131,8 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
             getScratch(rewriter, op, "factors", {rows})};
   }
 
-  PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op) {
+  PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op,
+                                 TargetAttr target) {
     ScheduleAttr schedule = *op.getSchedule();
     // Two panels are in flight.
     int64_t keys = 2 * kPairedPanel;
@@ -137,11 +141,12 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
             getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},
                        rewriter.getBF16Type()),
             getScratch(rewriter, op, "start", {1, rows}),
-            getZeros(rewriter, op)};
+            getZeros(rewriter, op, target)};
   }
 
   /// A panel of values, filled with zeros when the task begins.
-  Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op) {
+  Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op,
+                 TargetAttr target) {
     auto type = cast<MemRefType>(op.getValue().getType());
     Value zeros =
         getScratch(rewriter, op, "zeros", {1, type.getDimSize(1), kPairedPanel},
@@ -150,8 +155,9 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       rewriter.setInsertionPointAfterValue(zeros);
       Value none = arith::ConstantOp::create(
           rewriter, op.getLoc(), rewriter.getZeroAttr(rewriter.getBF16Type()));
-      linalg::FillOp::create(rewriter, op.getLoc(), ValueRange(none),
-                             ValueRange(zeros));
+      auto fill = linalg::FillOp::create(rewriter, op.getLoc(),
+                                         ValueRange(none), ValueRange(zeros));
+      (void)lowerFill(rewriter, fill, target);
     }
     return zeros;
   }

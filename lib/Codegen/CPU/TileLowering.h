@@ -37,9 +37,9 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
 
-/// Scratch of `lowerPairedAttention` for a group of query rows and two panels of
-/// keys: f32 scores `[keys, rows]`, bf16 weights in pairs `[keys / 2, 2 rows]`,
-/// one f32 row of start values, and a panel of values that holds zeros.
+/// Scratch of `lowerPairedAttention` for a group of query rows and two panels
+/// of keys: f32 scores `[keys, rows]`, bf16 weights in pairs `[keys / 2, 2
+/// rows]`, one f32 row of start values, and a panel of values that holds zeros.
 struct PairedScratch {
   mlir::Value scores, weights, start, zeros;
 };
