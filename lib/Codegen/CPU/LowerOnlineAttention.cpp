@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ProgramOnLanes.h"
 #include "ProgramVectorizer.h"
 #include "TileLowering.h"
 #include "VectorEmitter.h"
@@ -109,7 +110,7 @@ public:
   OnlineAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
                           TargetAttr target, Value weights)
       : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
-        weights(weights) {
+        programs(e, op), weights(weights) {
     ScheduleAttr schedule = *op.getSchedule();
     lanes = schedule.getLanes();
     keyRows = schedule.getRegisters()[0];
@@ -188,33 +189,11 @@ private:
 
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Positions of the rows of the group, one `vector<index>` a vector. Padding
-  /// repeats the last row: a program must not see a row that does not exist.
-  Vectors rowPositions() {
-    Vectors result;
-    Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value first = add(add(op.getI(), group), v * lanes);
-      Value row = arith::AddIOp::create(
-          b, e.broadcast(first),
-          vector::StepOp::create(b, e.vectorType(b.getIndexType())));
-      result.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
-    }
-    return result;
-  }
-
-  /// i1 lanes: which rows of vector `v` see key `j` of the block.
-  Value visible(Value j, int64_t v) {
-    return vectorizeProgram(
-        e, op.getMask(),
-        {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
-  }
-
   /// Scores of keys [j, j + rows), one vector list a key, hidden ones -inf.
   /// `start[v]` is what the accumulators of vector `v` start from. With a score
   /// program, `start` is subtracted after it instead.
   SmallVector<Vectors> scores(Value j, int64_t rows, ValueRange start) {
-    bool program = !op.getScore().empty();
+    bool program = programs.hasScore();
     Vectors init;
     Value none = e.splat(0.0f);
     for (int64_t r = 0; r < rows; ++r)
@@ -235,14 +214,12 @@ private:
         Value s = flat[r * vectors + v];
         Value key = add(j, r);
         if (program) {
-          s = vectorizeProgram(
-              e, op.getScore(),
-              {s, op.getB(), op.getH(), positions[v], add(op.getJ(), key)});
+          s = programs.score(s, key, v);
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
-        if (!op.getMask().empty())
-          s = arith::SelectOp::create(b, visible(key, v), s,
+        if (programs.hasMask())
+          s = arith::SelectOp::create(b, programs.visible(key, v), s,
                                       e.splat(-INFINITY));
         result[r].push_back(s);
       }
@@ -283,8 +260,7 @@ private:
 
   void emitGroup(Value groupOffset) {
     group = groupOffset;
-    if (!op.getScore().empty() || !op.getMask().empty())
-      positions = rowPositions();
+    programs.beginGroup(group, vectors, rowCount);
     Vectors max = loadState(op.getMax());
     Vectors fresh;
     for (Value m : max)
@@ -444,7 +420,7 @@ private:
           b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
             Vectors next(acc);
             for (int64_t v = 0; v < vectors; ++v) {
-              Value seen = visible(j, v);
+              Value seen = programs.visible(j, v);
               for (int64_t r = 0; r < rows; ++r) {
                 Value &sum = next[r * vectors + v];
                 sum = arith::SelectOp::create(
@@ -462,6 +438,7 @@ private:
   ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
   VectorEmitter e;
+  ProgramOnLanes programs;
   Value weights;
   int64_t lanes, queryRows, headDim, valueDim;
   /// The register tile that is being emitted: keys times vectors of rows.
@@ -469,8 +446,6 @@ private:
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
   Value keyCount, rowCount, zero, group;
-  /// Positions of the group's rows, for the programs.
-  Vectors positions;
 };
 
 } // namespace

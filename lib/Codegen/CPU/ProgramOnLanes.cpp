@@ -1,0 +1,46 @@
+//===- ProgramOnLanes.cpp - Programs of a block on query rows -------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramOnLanes.h"
+#include "ProgramVectorizer.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace attn;
+
+Value ProgramOnLanes::add(Value x, Value y) {
+  return arith::AddIOp::create(b, x, y);
+}
+
+void ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount) {
+  positions.clear();
+  if (!hasScore() && !hasMask())
+    return;
+  // Padding repeats the last row: a program must not see a row that does not
+  // exist.
+  Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
+  Value first = add(op.getI(), group);
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value row = arith::AddIOp::create(
+        b, e.broadcast(v == 0 ? first : add(first, e.index(v * e.getLanes()))),
+        vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+    positions.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
+  }
+}
+
+Value ProgramOnLanes::score(Value score, Value j, int64_t v) {
+  return vectorizeProgram(
+      e, op.getScore(),
+      {score, op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
+}
+
+Value ProgramOnLanes::visible(Value j, int64_t v) {
+  return vectorizeProgram(
+      e, op.getMask(), {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
+}

@@ -1,0 +1,55 @@
+//===- ProgramOnLanes.h - Programs of a block on query rows -----*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The score and mask programs of one block of keys, for kernels that have query
+// rows in lanes: where the rows are, and the programs' values for one key and
+// one vector of rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CODEGEN_CPU_PROGRAMONLANES_H
+#define ATTN_LIB_CODEGEN_CPU_PROGRAMONLANES_H
+
+#include "VectorEmitter.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+
+namespace attn {
+
+/// Emits the programs of `op` for groups of vectors of query rows.
+class ProgramOnLanes {
+public:
+  ProgramOnLanes(VectorEmitter &emitter, OnlineAttentionOp op)
+      : e(emitter), b(emitter.builder()), op(op) {}
+
+  bool hasScore() { return !op.getScore().empty(); }
+  bool hasMask() { return !op.getMask().empty(); }
+
+  /// The next programs are for `vectors` vectors of rows from row `group` of
+  /// the tile on; the tile has `rowCount` rows. Emits what they share, at a
+  /// point that dominates their uses.
+  void beginGroup(mlir::Value group, int64_t vectors, mlir::Value rowCount);
+
+  /// The score program's value for `score`, lanes of vector `v`, and key `j` of
+  /// the block.
+  mlir::Value score(mlir::Value score, mlir::Value j, int64_t v);
+  /// i1 lanes: which rows of vector `v` see key `j` of the block.
+  mlir::Value visible(mlir::Value j, int64_t v);
+
+private:
+  mlir::Value add(mlir::Value x, mlir::Value y);
+
+  VectorEmitter &e;
+  mlir::ImplicitLocOpBuilder &b;
+  OnlineAttentionOp op;
+  /// Positions of the group's rows, one `vector<index>` a vector.
+  llvm::SmallVector<mlir::Value> positions;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_CODEGEN_CPU_PROGRAMONLANES_H
