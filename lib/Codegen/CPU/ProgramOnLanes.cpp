@@ -19,7 +19,8 @@ Value ProgramOnLanes::add(Value x, Value y) {
 }
 
 void ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount) {
-  positions.clear();
+  scoreOfRows.assign(vectors, IRMapping());
+  maskOfRows.assign(vectors, IRMapping());
   if (!hasScore() && !hasMask())
     return;
   // Padding repeats the last row: a program must not see a row that does not
@@ -30,17 +31,33 @@ void ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount) {
     Value row = arith::AddIOp::create(
         b, e.broadcast(v == 0 ? first : add(first, e.index(v * e.getLanes()))),
         vector::StepOp::create(b, e.vectorType(b.getIndexType())));
-    positions.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
+    row = arith::MinSIOp::create(b, row, e.broadcast(last));
+    if (hasScore())
+      vectorizeKnownPart(e, op.getScore(),
+                         {Value(), op.getB(), op.getH(), row, Value()},
+                         scoreOfRows[v]);
+    if (hasMask())
+      vectorizeKnownPart(e, op.getMask(), {op.getB(), op.getH(), row, Value()},
+                         maskOfRows[v]);
   }
 }
 
 Value ProgramOnLanes::score(Value score, Value j, int64_t v) {
-  return vectorizeProgram(
-      e, op.getScore(),
-      {score, op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
+  IRMapping &known = scoreOfRows[v];
+  Region &program = op.getScore();
+  return vectorizeProgram(e, program,
+                          {score, op.getB(), op.getH(),
+                           known.lookup(program.getArgument(3)),
+                           add(op.getJ(), j)},
+                          known);
 }
 
 Value ProgramOnLanes::visible(Value j, int64_t v) {
-  return vectorizeProgram(
-      e, op.getMask(), {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
+  IRMapping &known = maskOfRows[v];
+  Region &program = op.getMask();
+  return vectorizeProgram(e, program,
+                          {op.getB(), op.getH(),
+                           known.lookup(program.getArgument(2)),
+                           add(op.getJ(), j)},
+                          known);
 }

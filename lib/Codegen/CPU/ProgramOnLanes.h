@@ -17,6 +17,7 @@
 
 #include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace attn {
 
@@ -46,8 +47,8 @@ private:
   VectorEmitter &e;
   mlir::ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
-  /// Positions of the group's rows, one `vector<index>` a vector.
-  llvm::SmallVector<mlir::Value> positions;
+  /// What the programs compute from rows alone, for each vector.
+  llvm::SmallVector<mlir::IRMapping> scoreOfRows, maskOfRows;
 };
 
 } // namespace attn

@@ -43,8 +43,8 @@ namespace {
 
 class ProgramVectorizer {
 public:
-  explicit ProgramVectorizer(VectorEmitter &emitter)
-      : emitter(emitter), b(emitter.builder()) {}
+  ProgramVectorizer(VectorEmitter &emitter, const IRMapping &known)
+      : emitter(emitter), b(emitter.builder()), mapping(known) {}
 
   Value run(Region &region, ValueRange arguments) {
     Operation *culprit;
@@ -52,9 +52,28 @@ public:
       return runLaneByLane(region, arguments);
     mapping.map(region.getArguments(), arguments);
     for (Operation &op : region.front().without_terminator())
-      evaluate(op);
+      if (!mapping.contains(op.getResult(0)))
+        evaluate(op);
     auto yield = cast<YieldOp>(region.front().getTerminator());
     return onLanes(lookup(yield.getValues().front()));
+  }
+
+  IRMapping runKnownPart(Region &region, ArrayRef<Value> arguments) {
+    for (auto [parameter, argument] :
+         llvm::zip(region.getArguments(), arguments))
+      if (argument)
+        mapping.map(parameter, argument);
+    Operation *culprit;
+    if (!isVectorizableProgram(region, &culprit))
+      return mapping;
+    for (Operation &op : region.front().without_terminator())
+      if (!mapping.contains(op.getResult(0)) &&
+          llvm::all_of(op.getOperands(), [&](Value operand) {
+            return mapping.contains(operand) ||
+                   !region.isAncestor(operand.getParentRegion());
+          }))
+        evaluate(op);
+    return mapping;
   }
 
 private:
@@ -216,6 +235,11 @@ private:
 } // namespace
 
 Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
-                             ValueRange arguments) {
-  return ProgramVectorizer(emitter).run(region, arguments);
+                             ValueRange arguments, const IRMapping &known) {
+  return ProgramVectorizer(emitter, known).run(region, arguments);
+}
+
+void attn::vectorizeKnownPart(VectorEmitter &emitter, Region &region,
+                              ArrayRef<Value> arguments, IRMapping &known) {
+  known = ProgramVectorizer(emitter, known).runKnownPart(region, arguments);
 }

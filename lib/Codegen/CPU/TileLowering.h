@@ -37,12 +37,16 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
 
+/// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
+/// 0 times such a value is NaN, and NaN stays in a sum.
+mlir::Value emitHasNonFiniteValue(VectorEmitter &emitter, mlir::Value value,
+                                  mlir::Value keyCount);
+
 /// Emits the weighted sum of a block by `emitSum`. In a masked block, a key
 /// hidden from one row is multiplied by 0 there, which is not 0 for NaN or
-/// infinite values: the rare block that holds one calls for `select`, pair by
-/// pair.
-void emitGuardedSum(VectorEmitter &emitter, OnlineAttentionOp op,
-                    mlir::Value keyCount,
+/// infinite values: the rare block that holds one, which `guard` tells, calls
+/// for `select`, pair by pair. `guard` is null for a block without a mask.
+void emitGuardedSum(VectorEmitter &emitter, mlir::Value guard,
                     llvm::function_ref<void(bool select)> emitSum);
 
 /// A `linalg.matmul` of `A [rows, K]` and a packed panel, into a tile of C.
