@@ -121,9 +121,11 @@ constexpr float kLazyMaximumBound = 1024.0f;
 class OnlineAttentionLowering {
 public:
   OnlineAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
-                          TargetAttr target, Value weights)
+                          TargetAttr target, Value weights,
+                          ScratchAllocator allocate)
       : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
-        programs(e, op), weights(weights) {
+        programs(e, op, op.getSchedule()->getRegisters()[1], allocate),
+        weights(weights) {
     ScheduleAttr schedule = *op.getSchedule();
     lanes = schedule.getLanes();
     keyRows = schedule.getRegisters()[0];
@@ -318,7 +320,13 @@ private:
   }
 
   void emitGroupBody() {
-    programs.beginGroup(group, vectors, rowCount);
+    Value sees =
+        programs.beginGroup(group, vectors, rowCount, keyBegin, keyEnd);
+    OpBuilder::InsertionGuard guard(b);
+    if (sees) {
+      auto seesAny = scf::IfOp::create(b, sees, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(seesAny.thenBlock());
+    }
     Vectors max = loadState(op.getMax());
     Vectors fresh;
     for (Value m : max)
@@ -526,7 +534,8 @@ private:
 
 LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
                                          OnlineAttentionOp op,
-                                         TargetAttr target, Value weights) {
+                                         TargetAttr target, Value weights,
+                                         ScratchAllocator allocate) {
   for (Region &program : op->getRegions()) {
     Operation *culprit;
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
@@ -541,7 +550,7 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
   }
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  if (failed(OnlineAttentionLowering(b, op, target, weights).run()))
+  if (failed(OnlineAttentionLowering(b, op, target, weights, allocate).run()))
     return failure();
   rewriter.eraseOp(op);
   return success();

@@ -18,11 +18,12 @@ Value ProgramOnLanes::add(Value x, Value y) {
   return arith::AddIOp::create(b, x, y);
 }
 
-void ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount) {
+Value ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount,
+                                 Value keyBegin, Value keyEnd) {
   scoreOfRows.assign(vectors, IRMapping());
   maskOfRows.assign(vectors, IRMapping());
   if (!hasScore() && !hasMask())
-    return;
+    return {};
   // Padding repeats the last row: a program must not see a row that does not
   // exist.
   Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
@@ -40,11 +41,13 @@ void ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount) {
       vectorizeKnownPart(e, op.getMask(), {op.getB(), op.getH(), row, Value()},
                          maskOfRows[v]);
   }
+  return loads.stage(first, last, vectors, keyBegin, keyEnd);
 }
 
 Value ProgramOnLanes::score(Value score, Value j, int64_t v) {
-  IRMapping &known = scoreOfRows[v];
+  IRMapping known = scoreOfRows[v];
   Region &program = op.getScore();
+  loads.addTo(known, program, j, v);
   return vectorizeProgram(e, program,
                           {score, op.getB(), op.getH(),
                            known.lookup(program.getArgument(3)),
@@ -53,8 +56,9 @@ Value ProgramOnLanes::score(Value score, Value j, int64_t v) {
 }
 
 Value ProgramOnLanes::visible(Value j, int64_t v) {
-  IRMapping &known = maskOfRows[v];
+  IRMapping known = maskOfRows[v];
   Region &program = op.getMask();
+  loads.addTo(known, program, j, v);
   return vectorizeProgram(e, program,
                           {op.getB(), op.getH(),
                            known.lookup(program.getArgument(2)),

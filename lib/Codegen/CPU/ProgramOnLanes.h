@@ -15,6 +15,7 @@
 #ifndef ATTN_LIB_CODEGEN_CPU_PROGRAMONLANES_H
 #define ATTN_LIB_CODEGEN_CPU_PROGRAMONLANES_H
 
+#include "StagedLoads.h"
 #include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -24,16 +25,22 @@ namespace attn {
 /// Emits the programs of `op` for groups of vectors of query rows.
 class ProgramOnLanes {
 public:
-  ProgramOnLanes(VectorEmitter &emitter, OnlineAttentionOp op)
-      : e(emitter), b(emitter.builder()), op(op) {}
+  /// Groups have at most `vectors` vectors of rows.
+  ProgramOnLanes(VectorEmitter &emitter, OnlineAttentionOp op, int64_t vectors,
+                 ScratchAllocator allocate)
+      : e(emitter), b(emitter.builder()), op(op),
+        loads(emitter, op, vectors, allocate) {}
 
   bool hasScore() { return !op.getScore().empty(); }
   bool hasMask() { return !op.getMask().empty(); }
 
   /// The next programs are for `vectors` vectors of rows from row `group` of
-  /// the tile on; the tile has `rowCount` rows. Emits what they share, at a
-  /// point that dominates their uses.
-  void beginGroup(mlir::Value group, int64_t vectors, mlir::Value rowCount);
+  /// the tile on, which has `rowCount` rows, and for keys [keyBegin, keyEnd) of
+  /// the block. Emits what they share, at a point that dominates their uses.
+  /// Returns an i1 that is false if no pair is visible, or null.
+  mlir::Value beginGroup(mlir::Value group, int64_t vectors,
+                         mlir::Value rowCount, mlir::Value keyBegin,
+                         mlir::Value keyEnd);
 
   /// The score program's value for `score`, lanes of vector `v`, and key `j` of
   /// the block.
@@ -47,6 +54,7 @@ private:
   VectorEmitter &e;
   mlir::ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
+  StagedLoads loads;
   /// What the programs compute from rows alone, for each vector.
   llvm::SmallVector<mlir::IRMapping> scoreOfRows, maskOfRows;
 };

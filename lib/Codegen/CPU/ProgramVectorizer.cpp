@@ -156,7 +156,7 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(load);
     for (auto [dim, operand] : llvm::enumerate(load.getIndicesMutable()))
-      operand.set(clamp(operand.get(), load.getMemRef(), dim));
+      operand.set(clampIndex(emitter, operand.get(), load.getMemRef(), dim));
   }
 
   void evaluate(Operation &op) {
@@ -188,27 +188,11 @@ private:
     mapping.map(op.getResult(0), vector->getResult(0));
   }
 
-  /// `index` clamped to [0, extent), as a scalar or on lanes.
-  Value clamp(Value index, Value memref, int64_t dim) {
-    Value zero = arith::ConstantIndexOp::create(b, 0);
-    Value one = arith::ConstantIndexOp::create(b, 1);
-    Value extent = memref::DimOp::create(b, memref, dim);
-    Value last = arith::SubIOp::create(b, extent, one);
-    if (isOnLanes(index)) {
-      zero = emitter.broadcast(zero);
-      last = emitter.broadcast(last);
-    }
-    // First from above: an empty extent then gives 0, never -1; the runtime has
-    // memory behind empty tensors.
-    Value below = arith::MinSIOp::create(b, index, last);
-    return arith::MaxSIOp::create(b, below, zero);
-  }
-
   Value evaluateLoad(memref::LoadOp load) {
     Value memref = lookup(load.getMemRef());
     SmallVector<Value> indices;
     for (auto [dim, index] : llvm::enumerate(load.getIndices()))
-      indices.push_back(clamp(lookup(index), memref, dim));
+      indices.push_back(clampIndex(emitter, lookup(index), memref, dim));
     if (llvm::none_of(indices, isOnLanes))
       return memref::LoadOp::create(b, memref, indices);
     // One scalar load a lane.
@@ -233,6 +217,22 @@ private:
 };
 
 } // namespace
+
+Value attn::clampIndex(VectorEmitter &emitter, Value index, Value memref,
+                       int64_t dim) {
+  ImplicitLocOpBuilder &b = emitter.builder();
+  Value zero = emitter.index(0);
+  Value extent = memref::DimOp::create(b, memref, dim);
+  Value last = arith::SubIOp::create(b, extent, emitter.index(1));
+  if (isa<VectorType>(index.getType())) {
+    zero = emitter.broadcast(zero);
+    last = emitter.broadcast(last);
+  }
+  // First from above: an empty extent then gives 0, never -1; the runtime has
+  // memory behind empty tensors.
+  Value below = arith::MinSIOp::create(b, index, last);
+  return arith::MaxSIOp::create(b, below, zero);
+}
 
 Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
                              ValueRange arguments, const IRMapping &known) {

@@ -40,6 +40,10 @@ void vectorizeKnownPart(VectorEmitter &emitter, mlir::Region &region,
                         llvm::ArrayRef<mlir::Value> arguments,
                         mlir::IRMapping &known);
 
+/// `index`, a scalar or on lanes, clamped to the extent of dimension `dim`.
+mlir::Value clampIndex(VectorEmitter &emitter, mlir::Value index,
+                       mlir::Value memref, int64_t dim);
+
 } // namespace attn
 
 #endif // ATTN_LIB_CODEGEN_CPU_PROGRAMVECTORIZER_H

@@ -9,6 +9,7 @@
 #ifndef ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 #define ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 
+#include "StagedLoads.h"
 #include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -22,11 +23,12 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
-/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch.
+/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch;
+/// `allocate` gives what the programs need.
 mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
-                                         TargetAttr target,
-                                         mlir::Value weights);
+                                         TargetAttr target, mlir::Value weights,
+                                         ScratchAllocator allocate);
 
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
 /// block and one vector]`, factors `[rows]`.
