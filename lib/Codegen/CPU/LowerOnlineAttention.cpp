@@ -222,11 +222,15 @@ private:
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
+    Vectors keys;
+    for (int64_t r = 0; r < rows; ++r)
+      keys.push_back(add(j, r));
+    Vectors exists = programs.hasMask() ? clampKeys(keys) : Vectors();
     Vectors flat = emitOuterProduct(
         e, zero, e.index(headDim), rows, vectors, init,
         [&](Value d, int64_t r) {
-          return e.broadcast(toF32(memref::LoadOp::create(
-              b, op.getKey(), ValueRange{add(j, r), d})));
+          return e.broadcast(toF32(
+              memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
         },
         [&](Value d, int64_t v) {
           return e.load(queryT, {d, add(group, v * lanes)});
@@ -235,18 +239,32 @@ private:
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value s = flat[r * vectors + v];
-        Value key = add(j, r);
+        Value key = keys[r];
         if (program) {
           s = programs.score(s, key, v);
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
-        if (programs.hasMask())
-          s = arith::SelectOp::create(b, programs.visible(key, v), s,
-                                      e.splat(-INFINITY));
+        if (programs.hasMask()) {
+          Value seen = arith::AndIOp::create(b, programs.visible(key, v),
+                                             e.broadcast(exists[r]));
+          s = arith::SelectOp::create(b, seen, s, e.splat(-INFINITY));
+        }
         result[r].push_back(s);
       }
     return result;
+  }
+
+  /// Repeats the block's last key for those beyond it; returns which exist.
+  Vectors clampKeys(Vectors &keys) {
+    Vectors exists;
+    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    for (Value &key : keys) {
+      exists.push_back(
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last));
+      key = arith::MinSIOp::create(b, key, last);
+    }
+    return exists;
   }
 
   Value toF32(Value scalar) {
@@ -355,17 +373,16 @@ private:
     emitWeightedSum();
   }
 
-  /// `body` over the group's keys, a register tile at a time.
+  /// `body` over the group's keys, a register tile at a time. In a masked block
+  /// the last tile goes beyond the end, where keys are hidden.
   Vectors emitKeyLoop(
       ValueRange init,
       function_ref<Vectors(Value j, ValueRange carried, int64_t rows)> body) {
-    Value count = arith::SubIOp::create(b, keyEnd, keyBegin);
-    return emitGroupedLoop(b, count, keyRows, init,
-                           [&](Value step, ValueRange carried, int64_t rows) {
-                             return body(keyBegin == zero ? step
-                                                          : add(keyBegin, step),
-                                         carried, rows);
-                           });
+    if (!programs.hasMask())
+      return emitGroupedLoop(b, keyCount, keyRows, init, body);
+    return emitLoop(
+        b, keyBegin, keyEnd, keyRows, init,
+        [&](Value j, ValueRange carried) { return body(j, carried, keyRows); });
   }
 
   /// Weights and block sums with the maximum as it is; returns whether every

@@ -105,8 +105,10 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
                             getFewRowsScratch(rewriter, block));
       return lowerOnlineAttention(
           rewriter, block, target,
+          // A register tile may go beyond the last key.
           getScratch(rewriter, block, "weights",
-                     {schedule.getTile()[1],
+                     {schedule.getTile()[1] +
+                          std::max<int64_t>(schedule.getRegisters()[0], 8),
                       schedule.getRegisters()[1] * schedule.getLanes()}),
           [&](StringRef purpose, int64_t number, ArrayRef<int64_t> shape,
               Type element) {
