@@ -116,6 +116,7 @@ private:
     fill(b, sum, 0.0f);
     acc = transpose(b, acc);
 
+    emitPrefetch(op.getQuery(), own, firstRow, tileRows);
     emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
     SmallVector<Value> outputs{
@@ -297,6 +298,24 @@ private:
     body(loop.getInductionVar());
   }
 
+  /// Rows [end - rows, end) of `memref[leading...]`, or as many as there are,
+  /// move towards the core.
+  void emitPrefetch(Value memref, ValueRange leading, Value end, int64_t rows) {
+    auto type = cast<MemRefType>(memref.getType());
+    int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Value begin = b.createOrFold<arith::MaxSIOp>(
+        x.sub(end, x.constant(rows)), x.constant(0));
+    auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    for (int64_t d = 0; d < type.getDimSize(3); d += line) {
+      SmallVector<Value> indices(leading);
+      indices.append({loop.getInductionVar(), x.constant(d)});
+      memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false,
+                                 /*localityHint=*/2, /*isDataCache=*/true);
+    }
+  }
+
   /// Says which op of the mask program is why blocks are evaluated for nothing.
   void remarkUnknown(Operation *unknown) {
     if (!unknown)
@@ -350,6 +369,12 @@ private:
     if (bounds.unknown && BlockVisibility::isUseful(op.getMask()))
       classes.emplace(b, op.getMask(), at[0], at[1], lastHead, at[2],
                       x.add(at[2], maskRows));
+    // The next task is likely that of the rows before, which sees as many keys
+    // before these.
+    if (!isZeroInteger(bounds.lower)) {
+      emitPrefetch(op.getKey(), keyAt, bounds.lower, tileRows);
+      emitPrefetch(op.getValue(), valueAt, bounds.lower, tileRows);
+    }
     bool isNeverFull = bounds.fullLower == bounds.fullUpper;
     // The part of the task.
     for (Value *bound :
