@@ -18,6 +18,7 @@
 #include "StagedLoads.h"
 #include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace attn {
@@ -49,14 +50,31 @@ public:
   mlir::Value visible(mlir::Value j, int64_t v);
 
 private:
+  /// A comparison of the key with something of the row, on 32 bits and with the
+  /// row's side computed once.
+  struct KeyComparison {
+    mlir::arith::CmpIOp op;
+    mlir::arith::CmpIPredicate predicate;
+    /// What the key's number in the block is compared with.
+    mlir::Value bound;
+  };
+  /// What a program computes from the rows of one vector alone.
+  struct RowPart {
+    mlir::IRMapping known;
+    llvm::SmallVector<KeyComparison> comparisons;
+  };
+
+  void beginProgram(mlir::Region &program, mlir::Value row, RowPart &part);
+  mlir::Value evaluate(mlir::Region &program, const RowPart &part,
+                       mlir::Value score, mlir::Value j, int64_t v);
   mlir::Value add(mlir::Value x, mlir::Value y);
 
   VectorEmitter &e;
   mlir::ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
   StagedLoads loads;
-  /// What the programs compute from rows alone, for each vector.
-  llvm::SmallVector<mlir::IRMapping> scoreOfRows, maskOfRows;
+  /// For each vector of rows.
+  llvm::SmallVector<RowPart> scoreParts, maskParts;
 };
 
 } // namespace attn

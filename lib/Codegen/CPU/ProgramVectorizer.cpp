@@ -173,6 +173,10 @@ private:
         makeDivisionSafe(clone);
       return;
     }
+    if (std::optional<Value> narrow = evaluateNarrowing(op)) {
+      mapping.map(op.getResult(0), *narrow);
+      return;
+    }
     SmallVector<Value> operands;
     for (Value operand : op.getOperands())
       operands.push_back(onLanes(lookup(operand)));
@@ -183,9 +187,46 @@ private:
     state.addAttributes(llvm::to_vector(op.getDiscardableAttrs()));
     state.propertiesAttr = op.getPropertiesAsAttribute();
     Operation *vector = b.create(state);
+    // A product and a sum may become one instruction, which rounds once.
+    if (auto math = dyn_cast<arith::ArithFastMathInterface>(vector))
+      math->setAttr(math.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(
+                        b.getContext(), math.getFastMathFlagsAttr().getValue() |
+                                            arith::FastMathFlags::contract));
     if (isIntegerDivision(vector))
       makeDivisionSafe(vector);
     mapping.map(op.getResult(0), vector->getResult(0));
+  }
+
+  /// A cast of an integer on lanes to fewer bits. Only the low bits of sums and
+  /// products matter, so those are computed on fewer bits too.
+  std::optional<Value> evaluateNarrowing(Operation &op) {
+    if (!isa<arith::IndexCastOp, arith::TruncIOp>(op))
+      return std::nullopt;
+    auto bits = [](Type type) {
+      return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+    };
+    Type type = op.getResult(0).getType();
+    if (bits(type) >= bits(op.getOperand(0).getType()))
+      return std::nullopt;
+    return lowBits(op.getOperand(0), type);
+  }
+
+  Value lowBits(Value value, Type type) {
+    Value known = lookup(value);
+    Operation *op = value.getDefiningOp();
+    if (isOnLanes(known) &&
+        isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
+      OperationState state(b.getLoc(), op->getName());
+      for (Value operand : op->getOperands())
+        state.addOperands(onLanes(lowBits(operand, type)));
+      state.addTypes(emitter.vectorType(type));
+      return b.create(state)->getResult(0);
+    }
+    Type to = isOnLanes(known) ? Type(emitter.vectorType(type)) : type;
+    if (getElementTypeOrSelf(known.getType()).isIndex())
+      return arith::IndexCastOp::create(b, to, known);
+    return arith::TruncIOp::create(b, to, known);
   }
 
   Value evaluateLoad(memref::LoadOp load) {

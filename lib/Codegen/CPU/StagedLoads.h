@@ -1,4 +1,5 @@
-//===- StagedLoads.h - Tensors of pairs, transposed by block -----*- C++ -*-===//
+//===- StagedLoads.h - Tensors of pairs, transposed by block -----*- C++
+//-*-===//
 //-*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
