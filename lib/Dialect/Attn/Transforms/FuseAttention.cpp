@@ -410,6 +410,9 @@ private:
       if (auto bias = dyn_cast<BiasOp>(op)) {
         Value value =
             extractBroadcast(b, bias.getBias(), block->getArguments());
+        // Exact for narrow types, and then the score program's number too.
+        if (value.getType().getIntOrFloatBitWidth() < 32)
+          value = toFloat(b, value, b.getF32Type());
         auto type = cast<FloatType>(value.getType());
         Value hidden = arith::ConstantOp::create(
             b, b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),
