@@ -25,9 +25,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramVectorizer.h"
+#include "ProgramOnLanes.h"
 #include "TileLowering.h"
 #include "VectorEmitter.h"
+#include "attn/Analysis/TileVisibility.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -54,8 +55,10 @@ constexpr int64_t kTile = 16;
 class PairedAttentionLowering {
 public:
   PairedAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
-                          TargetAttr target, PairedScratch scratch)
+                          TargetAttr target, PairedScratch scratch,
+                          ScratchAllocator allocate)
       : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
+        programs(e, op, op.getSchedule()->getRegisters()[1], allocate),
         scratch(scratch), lanes(e.getLanes()) {
     ScheduleAttr schedule = *op.getSchedule();
     useTiles = schedule.getKernel() == Kernel::BF16Tiles;
@@ -102,6 +105,8 @@ public:
     zero = e.index(0);
     keyCount = memref::DimOp::create(b, op.getKey(), 0);
     rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
+    if (programs.hasMask())
+      nonFinite = hasNonFiniteValue();
     emitLoop(b, zero, rowCount, width, {},
              [&](Value groupOffset, ValueRange) -> Vectors {
                emitGroup(groupOffset);
@@ -366,54 +371,31 @@ private:
     e.store(score, scratch.scores, {j, e.index(v * lanes)});
   }
 
-  /// Positions of the rows of the group; padding repeats the last row: a
-  /// program must not see a row that does not exist.
-  Vectors rowPositions() {
-    Vectors result;
-    Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value row = arith::AddIOp::create(
-          b, e.broadcast(add(op.getI(), stateIndex(v))),
-          vector::StepOp::create(b, e.vectorType(b.getIndexType())));
-      result.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
-    }
-    return result;
-  }
+  bool hasPrograms() { return programs.hasScore() || programs.hasMask(); }
 
-  bool hasPrograms() { return !op.getScore().empty() || !op.getMask().empty(); }
-
-  /// Position of key `j` of the block for the programs: padding repeats the
-  /// last key.
-  Value keyPosition(Value j) {
-    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
-    return add(op.getJ(), arith::MinSIOp::create(b, j, last));
-  }
-
-  Value visible(Value j, int64_t v) {
-    return vectorizeProgram(
-        e, op.getMask(), {op.getB(), op.getH(), positions[v], keyPosition(j)});
+  /// Key `j` of the block for the programs: padding repeats the last one.
+  Value clampKey(Value j) {
+    return arith::MinSIOp::create(
+        b, j, arith::SubIOp::create(b, keyCount, e.index(1)));
   }
 
   /// `s` where key `j` is visible, -inf elsewhere.
   Value hide(Value s, Value j, int64_t v) {
-    if (op.getMask().empty())
+    if (!programs.hasMask())
       return s;
-    return arith::SelectOp::create(b, visible(j, v), s, e.splat(-INFINITY));
+    return arith::SelectOp::create(b, programs.visible(clampKey(j), v), s,
+                                   e.splat(-INFINITY));
   }
 
   /// The natural score that `raw` is the product of, scaled and mapped.
   Value naturalScore(Value raw, Value j, int64_t v) {
     Value s = arith::MulFOp::create(b, raw, e.splat(static_cast<float>(scale)));
-    if (op.getScore().empty())
-      return s;
-    return vectorizeProgram(
-        e, op.getScore(),
-        {s, op.getB(), op.getH(), positions[v], keyPosition(j)});
+    return programs.hasScore() ? programs.score(s, clampKey(j), v) : s;
   }
 
   /// Products that start at minus the maximum are exponents once scaled: one
   /// factor takes them to base 2.
-  bool startsAtMaximum() { return op.getScore().empty() && scale != 0.0; }
+  bool startsAtMaximum() { return !programs.hasScore() && scale != 0.0; }
 
   /// With a score program, padding is hidden after it.
   Value hidePadding(Value s, Value j) {
@@ -486,19 +468,55 @@ private:
 
   void emitGroup(Value groupOffset) {
     group = groupOffset;
-    if (hasPrograms())
-      positions = rowPositions();
+    firstPanel = zero;
+    panelEnd = memref::DimOp::create(b, op.getValue(), 0);
+    if (!programs.hasMask())
+      return emitGroupBody();
+    emitPanelBounds();
+    auto seesAny =
+        scf::IfOp::create(b,
+                          arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                                firstPanel, panelEnd),
+                          /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(seesAny.thenBlock());
+    emitGroupBody();
+  }
+
+  /// The panels of the block that the group's rows may see.
+  void emitPanelBounds() {
+    Value first = add(op.getI(), group);
+    Value last =
+        arith::MinSIOp::create(b, add(first, width), add(op.getI(), rowCount));
+    TileBounds bounds =
+        emitTileBounds(b, op.getMask(), op.getB(), op.getH(), op.getH(), first,
+                       last, op.getJ(), keyCount);
+    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                          bounds.lower, bounds.upper);
+    firstPanel = arith::DivUIOp::create(b, bounds.lower, e.index(kPanel));
+    panelEnd = arith::CeilDivUIOp::create(b, bounds.upper, e.index(kPanel));
+    panelEnd = arith::SelectOp::create(b, isEmpty, firstPanel, panelEnd);
+  }
+
+  void emitGroupBody() {
+    Value sees = programs.beginGroup(
+        group, vectors, rowCount, times(firstPanel, kPanel),
+        arith::MinSIOp::create(b, times(panelEnd, kPanel), keyCount));
+    OpBuilder::InsertionGuard guard(b);
+    if (sees) {
+      auto seesAny = scf::IfOp::create(b, sees, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(seesAny.thenBlock());
+    }
     Vectors state = loadState(op.getMax());
     llvm::append_range(state, loadState(op.getSum()));
-    if (op.getMask().empty()) {
+    if (!programs.hasMask()) {
       state = emitPanels(state);
     } else {
       // A key that is hidden from one row is multiplied by 0 there, which is
       // not 0 for NaN or infinite values: the rare masked block that holds one
       // goes pair by pair.
-      auto guarded =
-          scf::IfOp::create(b, ValueRange(state).getTypes(),
-                            hasNonFiniteValue(), /*withElseRegion=*/true);
+      auto guarded = scf::IfOp::create(b, ValueRange(state).getTypes(),
+                                       nonFinite, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(guarded.thenBlock());
       scf::YieldOp::create(b, emitSelectedPanels(state));
@@ -529,10 +547,10 @@ private:
   /// The pipeline over the panels of the block. `state` is the maximum, then
   /// the sum.
   Vectors emitPanels(ValueRange state) {
-    Value panels = memref::DimOp::create(b, op.getValue(), 0);
     storeStart(state.take_front(vectors));
-    emitScoreProducts(zero, startsAtMaximum(), startedPadding());
+    emitScoreProducts(firstPanel, startsAtMaximum(), startedPadding());
     if (alternates()) {
+      // The weights of no panel, in the slot before that of panel 0.
       Value none = arith::ConstantOp::create(b, b.getZeroAttr(pairsType()));
       forEach(b, e.index(kPanel / 2), e.index(kPanel), [&](Value pair) {
         for (int64_t v = 0; v < vectors; ++v)
@@ -541,10 +559,11 @@ private:
       });
     }
     Vectors result = emitLoop(
-        b, zero, panels, 1, state, [&](Value panel, ValueRange carried) {
+        b, firstPanel, panelEnd, 1, state,
+        [&](Value panel, ValueRange carried) {
           ValueRange max = carried.take_front(vectors);
-          Vectors sums = alternates() ? emitAlternating(panel, panels, max)
-                                      : emitPanelWeights(panel, panels, max);
+          Vectors sums = alternates() ? emitAlternating(panel, max)
+                                      : emitPanelWeights(panel, max);
           Vectors beyond;
           for (Value sum : sums)
             beyond.push_back(arith::CmpFOp::create(
@@ -557,7 +576,7 @@ private:
           if (startsAtMaximum()) {
             storeStart(ValueRange(next).take_front(vectors));
             // Those of the next panel started from the old maximum.
-            emitNextScores(panel, panels);
+            emitNextScores(panel);
           }
           scf::YieldOp::create(b, next);
           b.setInsertionPointToStart(exact.elseBlock());
@@ -568,15 +587,16 @@ private:
           scf::YieldOp::create(b, next);
           return Vectors(exact.getResults());
         });
-    forEach(b, arith::MaxSIOp::create(b, add(panels, -1), zero), panels,
+    forEach(b, arith::MaxSIOp::create(b, add(panelEnd, -1), firstPanel),
+            panelEnd,
             [&](Value last) { emitValueProducts(last, 0, valueDim); });
     return result;
   }
 
-  void emitNextScores(Value panel, Value panels) {
+  void emitNextScores(Value panel) {
     Value next = add(panel, 1);
     Value exists =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, next, panels);
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, next, panelEnd);
     auto guarded = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(guarded.thenBlock());
@@ -586,7 +606,7 @@ private:
   /// Features [from, to) of the weighted sum of the panel before `panel`.
   void emitPreviousValues(Value panel, int64_t from, int64_t to) {
     Value exists =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, panel, zero);
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, panel, firstPanel);
     auto guarded = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(guarded.thenBlock());
@@ -610,7 +630,7 @@ private:
 
   /// Weights of `panel` with the maximum as it is, in pieces between the
   /// products of its neighbours; returns their sums.
-  Vectors emitPanelWeights(Value panel, Value panels, ValueRange max) {
+  Vectors emitPanelWeights(Value panel, ValueRange max) {
     auto weight = [&](Value key, Value row, int64_t v) {
       return lazyWeight(key, row, v, max);
     };
@@ -627,7 +647,7 @@ private:
         sums = emitWeights(panel, from, to, sums, /*checked=*/false, weight);
       from = to;
     };
-    emitNextScores(panel, panels);
+    emitNextScores(panel);
     emitPiece(keyDim);
     for (int64_t d = 0; d < valueDim; d += pieceDim) {
       int64_t to = std::min(valueDim, d + pieceDim);
@@ -648,7 +668,7 @@ private:
   /// As emitPanelWeights, with a few tile operations after the weights of every
   /// two keys. Before the first panel there is one of zeros; after the last,
   /// its scores are computed again and not used.
-  Vectors emitAlternating(Value panel, Value panels, ValueRange max) {
+  Vectors emitAlternating(Value panel, ValueRange max) {
     int64_t keySteps = keyDim / kPanel, valueSteps = valueDim / kPanel;
     int64_t pairs = kPanel / 2;
     int64_t stepPairs = std::max<int64_t>(1, pairs / (keySteps + valueSteps));
@@ -672,7 +692,7 @@ private:
     };
 
     // Scores of the next panel.
-    Value next = arith::MinSIOp::create(b, add(panel, 1), add(panels, -1));
+    Value next = arith::MinSIOp::create(b, add(panel, 1), add(panelEnd, -1));
     Value key = times(next, kPanel), scoreRow = scoreSlot(add(panel, 1));
     Vectors carried;
     for (int64_t i = 0; i < 4; ++i)
@@ -882,8 +902,7 @@ private:
 
   /// Every panel by the exact path and, for each feature, pair by pair.
   Vectors emitSelectedPanels(ValueRange state) {
-    Value panels = memref::DimOp::create(b, op.getValue(), 0);
-    return emitLoop(b, zero, panels, 1, state,
+    return emitLoop(b, firstPanel, panelEnd, 1, state,
                     [&](Value panel, ValueRange carried) {
                       Vectors next = emitExactPanel(panel, carried);
                       forEach(b, zero, e.index(valueDim),
@@ -923,8 +942,9 @@ private:
                     b, DenseElementsAttr::get(
                            bits, llvm::ArrayRef<uint32_t>(0xffff0000u))));
             weight = arith::BitcastOp::create(b, e.vectorType(), weight);
-            next[v] = arith::SelectOp::create(
-                b, visible(key, v), e.fma(value, weight, next[v]), next[v]);
+            next[v] =
+                arith::SelectOp::create(b, programs.visible(key, v),
+                                        e.fma(value, weight, next[v]), next[v]);
           }
           return next;
         });
@@ -935,6 +955,7 @@ private:
   ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
   VectorEmitter e;
+  ProgramOnLanes programs;
   PairedScratch scratch;
   bool useTiles;
   double scale;
@@ -942,8 +963,9 @@ private:
   int64_t queryRows, keyDim, valueDim;
   /// `[D/2, 2 M]` and `[Dv, M]`.
   Value queryPairs, accT;
-  Value keyCount, rowCount, zero, group;
-  Vectors positions;
+  Value keyCount, rowCount, zero, nonFinite;
+  /// The group of rows that is being emitted, and the panels that it sees.
+  Value group, firstPanel, panelEnd;
 };
 
 } // namespace
@@ -951,11 +973,12 @@ private:
 LogicalResult attn::lowerPairedAttention(RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target,
-                                         PairedScratch scratch) {
+                                         PairedScratch scratch,
+                                         ScratchAllocator allocate) {
   remarkScalarPrograms(op);
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  if (failed(PairedAttentionLowering(b, op, target, scratch).run()))
+  if (failed(PairedAttentionLowering(b, op, target, scratch, allocate).run()))
     return failure();
   rewriter.eraseOp(op);
   return success();

@@ -106,15 +106,23 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       if (schedule.getKernel() == Kernel::FeaturesInLanes)
         return lowerFewRows(rewriter, block, target,
                             getFewRowsScratch(rewriter, block));
+      auto allocate = [&](StringRef purpose, int64_t number,
+                          ArrayRef<int64_t> shape, Type element) {
+        return getScratch(rewriter, block, purpose, shape, element, number);
+      };
       if (schedule.getKernel() == Kernel::BF16Tiles ||
           schedule.getKernel() == Kernel::BF16Vectors)
         return lowerPairedAttention(rewriter, block, target,
-                                    getPairedScratch(rewriter, block, target));
+                                    getPairedScratch(rewriter, block, target),
+                                    allocate);
       return lowerOnlineAttention(
           rewriter, block, target,
+          // A register tile may go beyond the last key.
           getScratch(rewriter, block, "weights",
-                     {schedule.getTile()[1],
-                      schedule.getRegisters()[1] * schedule.getLanes()}));
+                     {schedule.getTile()[1] +
+                          std::max<int64_t>(schedule.getRegisters()[0], 8),
+                      schedule.getRegisters()[1] * schedule.getLanes()}),
+          allocate);
     }
     // A fill that is no scratch tile stays for the loops of linalg.
     (void)lowerFill(rewriter, cast<linalg::FillOp>(op), target);
@@ -162,20 +170,19 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return zeros;
   }
 
-  /// A scratch, f32 unless said otherwise, of the task that `op` is in, shared
+  /// A scratch of the task that `op` is in, f32 if not said otherwise, shared
   /// by all its blocks.
   Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op,
                    StringRef purpose, ArrayRef<int64_t> shape,
-                   Type element = {}) {
-    if (!element)
-      element = rewriter.getF32Type();
-    auto type = MemRefType::get(shape, element);
+                   Type element = {}, int64_t number = 0) {
+    auto type =
+        MemRefType::get(shape, element ? element : Type(rewriter.getF32Type()));
     Block *task;
     if (auto forall = op->getParentOfType<scf::ForallOp>())
       task = forall.getBody();
     else
       task = &op->getParentOfType<func::FuncOp>().front();
-    Value &memory = scratch[{task, type, purpose}];
+    Value &memory = scratch[{task, type, purpose, number}];
     if (!memory) {
       rewriter.setInsertionPointToStart(task);
       memory = memref::AllocOp::create(rewriter, op.getLoc(), type);
@@ -183,7 +190,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return memory;
   }
 
-  llvm::DenseMap<std::tuple<Block *, Type, StringRef>, Value> scratch;
+  llvm::DenseMap<std::tuple<Block *, Type, StringRef, int64_t>, Value> scratch;
 };
 
 } // namespace

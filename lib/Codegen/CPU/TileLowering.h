@@ -9,6 +9,7 @@
 #ifndef ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 #define ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 
+#include "StagedLoads.h"
 #include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -22,11 +23,12 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
-/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch.
+/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch;
+/// `allocate` gives what the programs need.
 mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
-                                         TargetAttr target,
-                                         mlir::Value weights);
+                                         TargetAttr target, mlir::Value weights,
+                                         ScratchAllocator allocate);
 
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
 /// block and one vector]`, factors `[rows]`.
@@ -46,17 +48,22 @@ struct PairedScratch {
 mlir::LogicalResult lowerPairedAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target,
-                                         PairedScratch scratch);
+                                         PairedScratch scratch,
+                                         ScratchAllocator allocate);
 
 /// Says which programs of `op` have no vector form.
 void remarkScalarPrograms(OnlineAttentionOp op);
 
+/// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
+/// 0 times such a value is NaN, and NaN stays in a sum.
+mlir::Value emitHasNonFiniteValue(VectorEmitter &emitter, mlir::Value value,
+                                  mlir::Value keyCount);
+
 /// Emits the weighted sum of a block by `emitSum`. In a masked block, a key
 /// hidden from one row is multiplied by 0 there, which is not 0 for NaN or
-/// infinite values: the rare block that holds one calls for `select`, pair by
-/// pair.
-void emitGuardedSum(VectorEmitter &emitter, OnlineAttentionOp op,
-                    mlir::Value keyCount,
+/// infinite values: the rare block that holds one, which `guard` tells, calls
+/// for `select`, pair by pair. `guard` is null for a block without a mask.
+void emitGuardedSum(VectorEmitter &emitter, mlir::Value guard,
                     llvm::function_ref<void(bool select)> emitSum);
 
 /// A `linalg.matmul` of `A [rows, K]` and a packed panel, into a tile of C.
