@@ -119,6 +119,9 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value rows = memref::DimOp::create(b, op.getSource(), 0);
   Value columns = memref::DimOp::create(b, op.getSource(), 1);
+  // Masks of narrow floats are slow before AVX-512.
+  bool whole = cast<MemRefType>(op.getSource().getType()).getDimSize(1) ==
+               destType.getDimSize(1);
   auto forEachVector = [&](Value row, function_ref<Value(Value)> vector) {
     emitLoop(b, zero, e.index(destType.getDimSize(1)), type.getDimSize(0), {},
              [&](Value column, ValueRange) -> SmallVector<Value> {
@@ -129,9 +132,14 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
   };
   forEach(b, zero, rows, [&](Value row) {
     forEachVector(row, [&](Value column) -> Value {
-      Value mask = vector::CreateMaskOp::create(
-          b, type.clone(b.getI1Type()),
-          ValueRange(arith::SubIOp::create(b, columns, column)));
+      Value mask;
+      if (!whole)
+        mask = vector::CreateMaskOp::create(
+            b, type.clone(b.getI1Type()),
+            ValueRange(arith::SubIOp::create(b, columns, column)));
+      if (copy && whole)
+        return vector::LoadOp::create(b, type, op.getSource(),
+                                      ValueRange{row, column});
       if (copy)
         return vector::MaskedLoadOp::create(
             b, type, op.getSource(), ValueRange{row, column}, mask, none);
@@ -270,9 +278,7 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
   bool copies = from == to && from.getIntOrFloatBitWidth() == 16 &&
                 op.getFactor().isExactlyValue(1.0) &&
                 target.getIsa() == ISA::AVX512;
-  bool widens = to.isF32() && from.getIntOrFloatBitWidth() <= 32 &&
-                (from.isF32() || target.getIsa() == ISA::AVX512 ||
-                 source.getDimSize(1) == dest.getDimSize(1));
+  bool widens = to.isF32() && from.getIntOrFloatBitWidth() <= 32;
   bool unitColumns = hasUnitColumns(op.getSource());
   if (dest.getRank() == 3) {
     Value sourceT = getRowsInnermost(b, op.getSource());

@@ -64,13 +64,15 @@ bool isAllBF16(AttentionOp op) {
 }
 
 /// bf16 by pairs. A register tile of AMX is 2 x 2 of the eight tiles, with two
-/// for each side; of vectors, 8 x 2 accumulators of 32 registers.
+/// for each side; of vectors, 8 x 2 accumulators of 32 registers. A task is one
+/// group of rows, whose lines of Q and of the output then lie side by side: in
+/// wider tiles they would share a part of the L1 sets. Keys stream from L2.
 ScheduleAttr schedulePairs(TargetAttr target) {
   bool tiles = target.getBf16() == BF16Unit::Tiles;
   std::array<int64_t, 2> registers{tiles ? 2 : 8, 2};
   return ScheduleAttr::get(target.getContext(),
                            tiles ? Kernel::BF16Tiles : Kernel::BF16Vectors,
-                           {64, 128}, registers, target.getLanes(),
+                           {32, 1024}, registers, target.getLanes(),
                            /*split=*/0);
 }
 

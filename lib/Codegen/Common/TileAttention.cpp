@@ -131,6 +131,8 @@ private:
     fill(b, sum, 0.0f);
     acc = transpose(b, acc);
 
+    keyBlock = allocateWidened(key);
+    valueBlock = allocateWidened(value);
     emitPrefetch(op.getQuery(), own, firstRow, tileRows);
     emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
@@ -522,6 +524,32 @@ private:
     emitBlock(queryTile, at, key, count, /*masked=*/true);
   }
 
+  /// A block of narrow floats as f32 in `scratch`, once for all rows of the
+  /// tile; f32 as it is.
+  Value widen(Value rows, Value scratch) {
+    if (!scratch)
+      return rows;
+    PackOp::create(b, TypeRange(), rows, scratch, b.getF64FloatAttr(1.0));
+    int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
+    return memref::SubViewOp::create(
+        b, scratch,
+        ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+        ArrayRef<OpFoldResult>{memref::DimOp::create(b, rows, 0).getResult(),
+                               b.getIndexAttr(columns)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+  }
+
+  /// Scratch for a block of `operand` in f32, or null if that is f32.
+  Value allocateWidened(Value operand) {
+    auto type = cast<MemRefType>(operand.getType());
+    if (type.getElementType().isF32() ||
+        schedule.getKernel() != Kernel::QueriesInLanes)
+      return {};
+    return allocate(b,
+                    {blockKeys, static_cast<int64_t>(llvm::alignTo(
+                                    type.getDimSize(3), schedule.getLanes()))});
+  }
+
   void emitBlock(Value queryTile, ValueRange at, Value key, Value count,
                  bool masked) {
     Value keys = viewRows(b, this->key, keyAt, key, count);
@@ -529,6 +557,10 @@ private:
                                          x.div(key, x.constant(kPairedPanel)),
                                          x.ceilDiv(count, kPairedPanel))
                               : viewRows(b, value, valueAt, key, count);
+    if (schedule.getKernel() == Kernel::QueriesInLanes) {
+      keys = widen(keys, keyBlock);
+      values = widen(values, valueBlock);
+    }
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
         at[2], x.add(at[3], key), rows,
@@ -551,8 +583,8 @@ private:
   /// Heads of one tile.
   int64_t headGroup = 1;
   Value queryCount, keyCount, rows, acc, max, sum;
-  /// Keys and values as the micro-kernel reads them.
-  Value key, value;
+  /// Keys and values as the micro-kernel reads them, or scratch for a block.
+  Value key, value, keyBlock, valueBlock;
   /// Query heads of one key head and of one value head.
   Value keyGroup, valueGroup;
   /// Batch element and head of the task in keys and in values.
