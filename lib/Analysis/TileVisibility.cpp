@@ -210,6 +210,8 @@ private:
   }
 
   Linear sum(const Linear &x, const Linear &y) {
+    if (!x || !y)
+      return {};
     return combine(x, y, x.keyFactor + y.keyFactor, add(x.low, y.low),
                    add(x.high, y.high));
   }

@@ -352,14 +352,16 @@ const Exact kExact[] = {
      [](int64_t i) { return i / kN * kN; },
      [](int64_t i) { return i / kN * kN + kN - 1; }},
     {"a disjunction of ranges that meet",
-     "%l = arith.subi %i, %n : index\n%u = arith.addi %i, %n : index\n"
+     "%f = arith.constant 80 : index\n%l = arith.subi %i, %f : index\n"
+     "%g = arith.constant 75 : index\n%m = arith.subi %i, %g : index\n"
+     "%u = arith.addi %i, %n : index\n"
      "%x0 = arith.cmpi sge, %j, %l : index\n"
      "%x1 = arith.cmpi sle, %j, %i : index\n"
      "%x = arith.andi %x0, %x1 : i1\n"
-     "%y0 = arith.cmpi sge, %j, %i : index\n"
+     "%y0 = arith.cmpi sge, %j, %m : index\n"
      "%y1 = arith.cmpi sle, %j, %u : index\n"
      "%y = arith.andi %y0, %y1 : i1\n%v = arith.ori %x, %y : i1\n",
-     [](int64_t i) { return i - kN; }, [](int64_t i) { return i + kN; }},
+     [](int64_t i) { return i - 80; }, [](int64_t i) { return i + kN; }},
     {"twice the key",
      "%two = arith.constant 2 : index\n%d = arith.muli %j, %two : index\n"
      "%v = arith.cmpi sle, %d, %i : index\n",
