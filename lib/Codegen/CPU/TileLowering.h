@@ -29,9 +29,10 @@ mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          mlir::Value weights);
 
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
-/// block and one vector]`, factors `[rows]`.
+/// block and one vector]`, factors `[rows]`; for bf16 keys a copy of the query
+/// in whole vectors.
 struct FewRowsScratch {
-  mlir::Value weights, visible, factors;
+  mlir::Value query, weights, visible, factors;
 };
 mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,

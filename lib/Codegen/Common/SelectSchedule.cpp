@@ -48,18 +48,29 @@ int64_t countGroupRows(AttentionOp op) {
 /// A decoding step: too few rows to fill vectors, and all of them read the same
 /// keys, which come from memory once. Keys are split by length alone, so that
 /// bits do not depend on the number of threads.
-ScheduleAttr scheduleFewRows(TargetAttr target, int64_t rows) {
+ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
   std::array<int64_t, 2> registers = chooseRegisters(target);
+  // A block is prefetched while the one before it is computed: a third of L1
+  // each for its keys and its values keeps memory busy and leaves nothing to be
+  // evicted before it is read.
+  int64_t lanes = target.getLanes(), rowBytes = 0;
+  for (Value operand : {op.getKey(), op.getValue()}) {
+    auto type = cast<ShapedType>(operand.getType());
+    rowBytes = std::max(rowBytes,
+                        type.getDimSize(3) * type.getElementTypeBitWidth() / 8);
+  }
+  int64_t keys = target.getL1() / 3 / rowBytes / lanes * lanes;
+  keys = std::clamp<int64_t>(keys, lanes, 256);
   return ScheduleAttr::get(
       target.getContext(), Kernel::FeaturesInLanes,
-      {static_cast<int64_t>(llvm::PowerOf2Ceil(rows)), 128}, registers,
-      target.getLanes(), /*split=*/2048);
+      {static_cast<int64_t>(llvm::PowerOf2Ceil(rows)), keys}, registers, lanes,
+      /*split=*/2048);
 }
 
 ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   int64_t groupRows = countGroupRows(op);
   if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
-    return scheduleFewRows(target, groupRows);
+    return scheduleFewRows(op, target, groupRows);
   std::array<int64_t, 2> registers = chooseRegisters(target);
   int64_t lanes = target.getLanes();
   // 64 rows amortise each pass over the keys; 64 keys keep the weights of a
