@@ -104,10 +104,10 @@ private:
     // multiplication a score and round each score once more, which two large
     // scores that are close do not survive; it would also overflow in the last
     // third of the range of f32.
-    Value queryTile = transpose(b, allocate(b, {headDim, tileRows}));
+    Value queryTile = transpose(b, allocateSpread(headDim));
     double scale = op.getScale().convertToDouble();
     PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(scale));
-    acc = allocate(b, {valueDim, tileRows});
+    acc = allocateSpread(valueDim);
     max = allocate(b, {tileRows});
     sum = allocate(b, {tileRows});
     fill(b, acc, 0.0f);
@@ -124,6 +124,15 @@ private:
     MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                             addLeadingOne(b, max), addLeadingOne(b, sum),
                             outputs);
+  }
+
+  /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
+  /// vectors apart: one vector of each, which is what the last rows of a query
+  /// are read by, would otherwise fall into a few sets of the cache.
+  Value allocateSpread(int64_t columns) {
+    int64_t vectors = llvm::divideCeil(tileRows, schedule.getLanes());
+    Value storage = allocate(b, {columns, (vectors | 1) * schedule.getLanes()});
+    return viewBlock(storage, 0, columns, tileRows);
   }
 
   /// Online attention over keys [keyBegin, keyEnd). `position` is the tile's
