@@ -100,6 +100,12 @@ void attn::emitGuardedSum(VectorEmitter &e, OnlineAttentionOp op,
 
 namespace {
 
+/// Keys of a register tile of one vector: enough sums to hide the latency of a
+/// multiply-add.
+int64_t narrowKeyRows(ScheduleAttr schedule) {
+  return std::min<int64_t>(2 * schedule.getRegisters()[0], 8);
+}
+
 /// A block sum above this takes the exact path. Exponents below 10 keep all
 /// weights of a block within float range and precision.
 constexpr float kLazyMaximumBound = 1024.0f;
@@ -160,7 +166,7 @@ public:
         b, arith::DivUIOp::create(b, add(rowCount, slack), e.index(width)),
         e.index(width));
     emitGroups(zero, wide);
-    keyRows = std::min<int64_t>(2 * keyRows, 8);
+    keyRows = narrowKeyRows(schedule);
     vectors = 1;
     width = lanes;
     emitGroups(wide, rowCount);
@@ -210,30 +216,50 @@ private:
         {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
   }
 
-  /// Scores of keys [j, j + rows), one vector list a key, hidden ones -inf.
-  /// `start[v]` is what the accumulators of vector `v` start from. With a score
-  /// program, `start` is subtracted after it instead.
-  SmallVector<Vectors> scores(Value j, int64_t rows, ValueRange start) {
+  /// Asks for the values of `keys` long before the weighted sum reads them: it
+  /// goes down the columns of a block, faster than memory delivers lines.
+  void prefetchValues(ValueRange keys) {
+    constexpr int64_t kLineBits = 64 * 8;
+    auto type = cast<MemRefType>(op.getValue().getType());
+    int64_t columns = kLineBits / type.getElementTypeBitWidth();
+    emitLoop(b, zero, e.index(valueDim), columns, {},
+             [&](Value d, ValueRange) -> Vectors {
+               for (Value key : keys)
+                 e.prefetch(op.getValue(), {key, d});
+               return {};
+             });
+  }
+
+  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf.
+  /// Past the end the last key is repeated: no second copy of the code for what
+  /// is left of a block. `start[v]` is what the accumulators of vector `v`
+  /// start from. With a score program, `start` is subtracted after it instead.
+  SmallVector<Vectors> scores(Value j, ValueRange start) {
     bool program = !op.getScore().empty();
-    Vectors init;
+    Vectors init, keys;
     Value none = e.splat(0.0f);
-    for (int64_t r = 0; r < rows; ++r)
+    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    for (int64_t r = 0; r < keyRows; ++r) {
+      keys.push_back(
+          r == 0 ? j : arith::MinSIOp::create(b, add(j, r), last).getResult());
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
+    }
+    prefetchValues(keys);
     Vectors flat = emitOuterProduct(
-        e, zero, e.index(headDim), rows, vectors, init,
+        e, zero, e.index(headDim), keyRows, vectors, init,
         [&](Value d, int64_t r) {
-          return e.broadcast(toF32(memref::LoadOp::create(
-              b, op.getKey(), ValueRange{add(j, r), d})));
+          return e.broadcast(toF32(
+              memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
         },
         [&](Value d, int64_t v) {
           return e.load(queryT, {d, add(group, v * lanes)});
         });
-    SmallVector<Vectors> result(rows);
-    for (int64_t r = 0; r < rows; ++r)
+    SmallVector<Vectors> result(keyRows);
+    for (int64_t r = 0; r < keyRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value s = flat[r * vectors + v];
-        Value key = add(j, r);
+        Value key = keys[r];
         if (program) {
           s = vectorizeProgram(
               e, op.getScore(),
@@ -281,6 +307,17 @@ private:
     return e.load(weights, {j, e.index(v * lanes)});
   }
 
+  /// 1 in every lane when key `j` of the block exists, else 0.
+  Value countOf(Value j) {
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, j, keyCount);
+    auto constant = [&](float value) {
+      return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+    };
+    return e.broadcast(
+        arith::SelectOp::create(b, exists, constant(1.0f), constant(0.0f)));
+  }
+
   void emitGroup(Value groupOffset) {
     group = groupOffset;
     if (!op.getScore().empty() || !op.getMask().empty())
@@ -321,19 +358,23 @@ private:
       start.push_back(arith::NegFOp::create(b, m));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitGroupedLoop(
-        b, keyCount, keyRows, sums,
-        [&](Value j, ValueRange carried, int64_t rows) -> Vectors {
-          Vectors next(carried);
-          SmallVector<Vectors> block = scores(j, rows, start);
-          for (int64_t r = 0; r < rows; ++r)
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value weight = e.exp(block[r][v]);
-              storeWeight(weight, add(j, r), v);
-              next[v] = arith::AddFOp::create(b, next[v], weight);
-            }
-          return next;
-        });
+    sums = emitLoop(b, zero, keyCount, keyRows, sums,
+                    [&](Value j, ValueRange carried) -> Vectors {
+                      Vectors next(carried);
+                      SmallVector<Vectors> block = scores(j, start);
+                      for (int64_t r = 0; r < keyRows; ++r) {
+                        // Repetitions of the last key count 0 times.
+                        Value exists = r == 0 ? Value() : countOf(add(j, r));
+                        for (int64_t v = 0; v < vectors; ++v) {
+                          Value weight = e.exp(block[r][v]);
+                          storeWeight(weight, add(j, r), v);
+                          next[v] = exists ? e.fma(weight, exists, next[v])
+                                           : arith::AddFOp::create(b, next[v],
+                                                                   weight);
+                        }
+                      }
+                      return next;
+                    });
     Vectors beyond;
     for (Value sum : sums)
       beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
@@ -353,18 +394,18 @@ private:
   /// The block with its true maximum: scores first, then the new maximum,
   /// weights, and the state rescaled to it.
   void emitExactBlock(ValueRange max) {
-    Vectors newMax = emitGroupedLoop(
-        b, keyCount, keyRows, max,
-        [&](Value j, ValueRange carried, int64_t rows) -> Vectors {
-          Vectors next(carried);
-          SmallVector<Vectors> block = scores(j, rows, {});
-          for (int64_t r = 0; r < rows; ++r)
-            for (int64_t v = 0; v < vectors; ++v) {
-              storeWeight(block[r][v], add(j, r), v);
-              next[v] = e.orderedMax(next[v], block[r][v]);
-            }
-          return next;
-        });
+    Vectors newMax = emitLoop(b, zero, keyCount, keyRows, max,
+                              [&](Value j, ValueRange carried) -> Vectors {
+                                Vectors next(carried);
+                                SmallVector<Vectors> block = scores(j, {});
+                                for (int64_t r = 0; r < keyRows; ++r)
+                                  for (int64_t v = 0; v < vectors; ++v) {
+                                    storeWeight(block[r][v], add(j, r), v);
+                                    next[v] =
+                                        e.orderedMax(next[v], block[r][v]);
+                                  }
+                                return next;
+                              });
     // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
     // weights at 0 rather than NaN.
     Vectors base, factor, sums;
@@ -474,6 +515,13 @@ private:
 };
 
 } // namespace
+
+int64_t attn::getWeightRows(ScheduleAttr schedule) {
+  // Whole register tiles of either width.
+  int64_t keys = schedule.getTile()[1];
+  return std::max(llvm::alignTo(keys, schedule.getRegisters()[0]),
+                  llvm::alignTo(keys, narrowKeyRows(schedule)));
+}
 
 LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
                                          OnlineAttentionOp op,

@@ -106,7 +106,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       return lowerOnlineAttention(
           rewriter, block, target,
           getScratch(rewriter, block, "weights",
-                     {schedule.getTile()[1],
+                     {getWeightRows(schedule),
                       schedule.getRegisters()[1] * schedule.getLanes()}));
     }
     // A fill that is no scratch tile stays for the loops of linalg.

@@ -22,11 +22,14 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
-/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch.
+/// `weights` is a `[weight rows, lanes of a register tile]` f32 scratch.
 mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target,
                                          mlir::Value weights);
+
+/// Keys of a block in whole register tiles.
+int64_t getWeightRows(ScheduleAttr schedule);
 
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
 /// block and one vector]`, factors `[rows]`; for bf16 keys a copy of the query

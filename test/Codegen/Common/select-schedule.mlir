@@ -12,7 +12,7 @@
 // AVX2-ISA: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx2
 
 // CHECK-LABEL: func.func @attention
-// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 4], lanes = 16>)
 // AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
 // AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
 // PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 4>)
