@@ -18,13 +18,26 @@ using namespace attn;
 
 namespace {
 
-/// Constants beyond this could overflow the 64-bit sums and are not analysed.
+/// Values from outside and constants are at most this, or not analysed.
 constexpr int64_t kLargestConstant = int64_t(1) << 40;
+/// Divisors and factors are at most this: products with bounds then fit.
+constexpr int64_t kLargestDivisor = int64_t(1) << 21;
+/// Magnitudes are tracked in bits; beyond this many, sums could overflow.
+constexpr unsigned kLargestBits = 60;
 
-/// An integer of the region as `keyFactor * j + r` with r in [low, high].
+/// An integer of the region as `keyFactor * ((j + shift) div divisor) + r`,
+/// rounded down, with shift and r in intervals. Without a divisor, which is the
+/// rule, the shift is in r.
 struct Linear {
+  Linear() = default;
+  Linear(int64_t keyFactor, Value low, Value high, unsigned bits = 41)
+      : keyFactor(keyFactor), low(low), high(high), bits(bits) {}
+
   int64_t keyFactor = 0;
   Value low, high;
+  Value shiftLow, shiftHigh, divisor;
+  /// Every magnitude is below 2^bits.
+  unsigned bits = 41;
 
   explicit operator bool() const { return static_cast<bool>(low); }
   bool isPoint() const { return keyFactor == 0 && low == high; }
@@ -45,7 +58,8 @@ struct Visibility {
 
 class Evaluator {
 public:
-  Evaluator(ImplicitLocOpBuilder &b, Region &region) : b(b), region(region) {}
+  Evaluator(ImplicitLocOpBuilder &b, Region &region, Value keyCount)
+      : b(b), region(region), keyCount(keyCount) {}
 
   Visibility run(ArrayRef<Linear> arguments) {
     for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
@@ -55,9 +69,10 @@ public:
   }
 
   Operation *unknownOp = nullptr;
-  /// i1: whether every value from outside is small enough for sums of a few of
-  /// them not to overflow; null when there is none.
-  Value inRange;
+  /// i1: whether what the bounds assume of run-time values holds: that those
+  /// from outside are too small for sums of them to overflow, and that
+  /// divisions round down. Null when nothing is assumed.
+  Value assumption;
 
 private:
   //===--------------------------------------------------------------------===//
@@ -71,11 +86,21 @@ private:
   Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(x, y); }
   Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
   Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(x, y); }
+  Value mul(Value x, Value y) { return b.createOrFold<arith::MulIOp>(x, y); }
+  Value floorDiv(Value x, Value y) {
+    return b.createOrFold<arith::FloorDivSIOp>(x, y);
+  }
   Value less(arith::CmpIPredicate predicate, Value x, Value y) {
     return b.createOrFold<arith::CmpIOp>(predicate, x, y);
   }
   Value select(Value condition, Value x, Value y) {
     return b.createOrFold<arith::SelectOp>(condition, x, y);
+  }
+
+  void assume(Value condition) {
+    assumption = assumption
+                     ? b.createOrFold<arith::AndIOp>(assumption, condition)
+                     : condition;
   }
 
   bool isInside(Value value) {
@@ -100,8 +125,7 @@ private:
     Value below = less(arith::CmpIPredicate::sle, value, limit);
     Value above =
         less(arith::CmpIPredicate::sge, value, constant(-kLargestConstant));
-    Value small = b.createOrFold<arith::AndIOp>(below, above);
-    inRange = inRange ? b.createOrFold<arith::AndIOp>(inRange, small) : small;
+    assume(b.createOrFold<arith::AndIOp>(below, above));
     return point(value);
   }
 
@@ -144,13 +168,20 @@ private:
         return {};
       return isa<arith::AddIOp>(op) ? sum(x, y) : difference(x, y);
     }
+    if (auto product = dyn_cast<arith::MulIOp>(op))
+      return multiple(product);
+    if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op))
+      return quotient(op);
+    if (isa<arith::RemUIOp, arith::RemSIOp>(op))
+      return remainder(op);
     if (isa<arith::MinSIOp, arith::MaxSIOp>(op)) {
       Linear x = linearOf(op->getOperand(0)), y = linearOf(op->getOperand(1));
       if (!x || !y || x.keyFactor || y.keyFactor)
         return {};
       bool isMin = isa<arith::MinSIOp>(op);
       return {0, isMin ? min(x.low, y.low) : max(x.low, y.low),
-              isMin ? min(x.high, y.high) : max(x.high, y.high)};
+              isMin ? min(x.high, y.high) : max(x.high, y.high),
+              std::max(x.bits, y.bits)};
     }
     if (isa<arith::IndexCastOp, arith::ExtSIOp>(op)) {
       // Narrowing a 64-bit index may wrap.
@@ -164,12 +195,114 @@ private:
     return {};
   }
 
+  /// The key part of `x` and `y` together, which must be of one kind, and the
+  /// interval [low, high].
+  Linear combine(const Linear &x, const Linear &y, int64_t keyFactor, Value low,
+                 Value high) {
+    if (x.keyFactor && y.keyFactor && (x.divisor || y.divisor))
+      return {};
+    Linear result = x.keyFactor ? x : y;
+    result.keyFactor = keyFactor;
+    result.low = low;
+    result.high = high;
+    result.bits = std::max(x.bits, y.bits) + 1;
+    return result.bits <= kLargestBits ? result : Linear();
+  }
+
   Linear sum(const Linear &x, const Linear &y) {
-    return {x.keyFactor + y.keyFactor, add(x.low, y.low), add(x.high, y.high)};
+    if (!x || !y)
+      return {};
+    return combine(x, y, x.keyFactor + y.keyFactor, add(x.low, y.low),
+                   add(x.high, y.high));
   }
 
   Linear difference(const Linear &x, const Linear &y) {
-    return {x.keyFactor - y.keyFactor, sub(x.low, y.high), sub(x.high, y.low)};
+    return combine(x, y, x.keyFactor - y.keyFactor, sub(x.low, y.high),
+                   sub(x.high, y.low));
+  }
+
+  /// A product with a constant.
+  Linear multiple(arith::MulIOp op) {
+    if (!op.getType().isIndex() && !op.getType().isInteger(64))
+      return {};
+    Value other = op.getLhs();
+    APInt literal;
+    if (!matchPattern(op.getRhs(), m_ConstantInt(&literal))) {
+      other = op.getRhs();
+      if (!matchPattern(op.getLhs(), m_ConstantInt(&literal)))
+        return {};
+    }
+    Linear x = linearOf(other);
+    if (!x || literal.isZero() || literal.getSignificantBits() > 22 ||
+        std::abs(literal.getSExtValue()) > kLargestDivisor)
+      return {};
+    int64_t factor = literal.getSExtValue();
+    x.bits += llvm::Log2_64_Ceil(std::abs(factor));
+    x.keyFactor *= factor;
+    if (x.bits > kLargestBits)
+      return {};
+    Value f = constant(factor);
+    Value low = mul(x.low, f), high = mul(x.high, f);
+    x.low = factor > 0 ? low : high;
+    x.high = factor > 0 ? high : low;
+    return x;
+  }
+
+  /// A divisor from the region: positive and not too large, or assumed to be.
+  Value divisorOf(Value value) {
+    Linear y = linearOf(value);
+    if (!y || !y.isPoint())
+      return {};
+    APInt literal;
+    if (matchPattern(value, m_ConstantInt(&literal)))
+      return literal.isStrictlyPositive() && literal.ule(kLargestDivisor)
+                 ? y.low
+                 : Value();
+    Value one = constant(1);
+    assume(less(arith::CmpIPredicate::sge, y.low, one));
+    assume(less(arith::CmpIPredicate::sle, y.low, constant(kLargestDivisor)));
+    return max(y.low, one);
+  }
+
+  /// The dividend and the divisor of `op`, for which it rounds down.
+  std::pair<Linear, Value> operandsOfDivision(Operation *op) {
+    Linear x = linearOf(op->getOperand(0));
+    if (!x || x.divisor || (x.keyFactor != 0 && x.keyFactor != 1))
+      return {};
+    Value divisor = divisorOf(op->getOperand(1));
+    // Keys are at least 0, so r says whether the dividend is.
+    if (divisor && !isa<arith::FloorDivSIOp>(op))
+      assume(less(arith::CmpIPredicate::sge, x.low, constant(0)));
+    return {x, divisor};
+  }
+
+  Linear quotient(Operation *op) {
+    auto [x, divisor] = operandsOfDivision(op);
+    if (!divisor)
+      return {};
+    if (x.keyFactor == 0)
+      return {0, floorDiv(x.low, divisor), floorDiv(x.high, divisor), x.bits};
+    Linear result = x;
+    result.shiftLow = x.low;
+    result.shiftHigh = x.high;
+    result.divisor = divisor;
+    result.low = result.high = constant(0);
+    return result;
+  }
+
+  Linear remainder(Operation *op) {
+    auto [x, divisor] = operandsOfDivision(op);
+    if (!divisor)
+      return {};
+    Value zero = constant(0), last = sub(divisor, constant(1));
+    if (x.keyFactor != 0)
+      return {0, zero, last};
+    Value first = floorDiv(x.low, divisor);
+    Value same =
+        less(arith::CmpIPredicate::eq, first, floorDiv(x.high, divisor));
+    Value base = mul(first, divisor);
+    return {0, select(same, sub(x.low, base), zero),
+            select(same, sub(x.high, base), last)};
   }
 
   /// A load whose indices are the same for the whole tile is done once.
@@ -228,16 +361,16 @@ private:
     Linear x = linearOf(op.getLhs()), y = linearOf(op.getRhs());
     if (!x || !y)
       return Visibility::unknown();
-    Value one = constant(1);
+    Linear one = point(constant(1));
     switch (op.getPredicate()) {
     case arith::CmpIPredicate::sle:
       return atMostZero(difference(x, y), op);
     case arith::CmpIPredicate::sge:
       return atMostZero(difference(y, x), op);
     case arith::CmpIPredicate::slt:
-      return atMostZero(sum(difference(x, y), point(one)), op);
+      return atMostZero(sum(difference(x, y), one), op);
     case arith::CmpIPredicate::sgt:
-      return atMostZero(sum(difference(y, x), point(one)), op);
+      return atMostZero(sum(difference(y, x), one), op);
     case arith::CmpIPredicate::eq: {
       Visibility below = atMostZero(difference(x, y), op);
       Visibility above = atMostZero(difference(y, x), op);
@@ -245,21 +378,22 @@ private:
               intersect(below.sure, above.sure)};
     }
     default:
-      if (!unknownOp)
-        unknownOp = op;
-      return Visibility::unknown();
+      return unknownVisibility(op);
     }
   }
 
-  /// `keyFactor * j + r <= 0` with r in [low, high].
+  Visibility unknownVisibility(Operation *op) {
+    if (!unknownOp)
+      unknownOp = op;
+    return Visibility::unknown();
+  }
+
+  /// `keyFactor * ((j + shift) div divisor) + r <= 0`.
   Visibility atMostZero(const Linear &x, Operation *op) {
-    Value zero = constant(0), one = constant(1);
-    switch (x.keyFactor) {
-    case 1: // j <= -r
-      return {{{}, sub(one, x.low)}, {{}, sub(one, x.high)}};
-    case -1: // j >= r
-      return {{x.low, {}}, {x.high, {}}};
-    case 0: { // the same for every key
+    if (!x)
+      return unknownVisibility(op);
+    if (x.keyFactor == 0) { // the same for every key
+      Value zero = constant(0);
       Value everything = constant(kLargestConstant * 4);
       Value nothing = constant(-kLargestConstant * 4);
       auto when = [&](Value r) {
@@ -268,11 +402,36 @@ private:
       };
       return {{{}, when(x.low)}, {{}, when(x.high)}};
     }
-    default:
-      if (!unknownOp)
-        unknownOp = op;
-      return Visibility::unknown();
-    }
+    if (x.keyFactor > 0) // at most -r / keyFactor
+      return {{{}, keysUpTo(x, x.low, x.shiftLow)},
+              {{}, keysUpTo(x, x.high, x.shiftHigh)}};
+    return {{keysFrom(x, x.low, x.shiftHigh), {}},
+            {keysFrom(x, x.high, x.shiftLow), {}}};
+  }
+
+  /// A quotient cut to what keys reach, so that products do not overflow.
+  Value cut(Value quotient) {
+    return max(min(quotient, constant(2 * kLargestConstant)),
+               constant(-2 * kLargestConstant));
+  }
+
+  /// The first key beyond `keyFactor * ((j + shift) div divisor) <= -r`.
+  Value keysUpTo(const Linear &x, Value r, Value shift) {
+    Value one = constant(1);
+    Value next =
+        x.keyFactor == 1
+            ? sub(one, r)
+            : add(floorDiv(sub(constant(0), r), constant(x.keyFactor)), one);
+    return x.divisor ? sub(mul(cut(next), x.divisor), shift) : next;
+  }
+
+  /// The first key of `-keyFactor * ((j + shift) div divisor) >= r`.
+  Value keysFrom(const Linear &x, Value r, Value shift) {
+    Value first = r;
+    if (x.keyFactor != -1) // r / -keyFactor, rounded up
+      first = sub(constant(0),
+                  floorDiv(sub(constant(0), r), constant(-x.keyFactor)));
+    return x.divisor ? sub(mul(cut(first), x.divisor), shift) : first;
   }
 
   //===--------------------------------------------------------------------===//
@@ -300,18 +459,32 @@ private:
             x.high && y.high ? max(x.high, y.high) : Value()};
   }
 
-  /// A range inside the union (an inner bound): all of it where the two are
-  /// half-lines of one direction, else the first.
+  /// A range inside the union (an inner bound): all of it where the two meet,
+  /// else the longer one.
   KeyRange unite(const KeyRange &x, const KeyRange &y) {
     if (x.empty)
       return y;
     if (y.empty)
       return x;
-    if (!x.low && !y.low)
+    if ((!x.low && !y.low) || (!x.high && !y.high))
       return hull(x, y);
-    if (!x.high && !y.high)
-      return hull(x, y);
-    return x;
+    auto concrete = [&](const KeyRange &range) {
+      Value zero = constant(0);
+      return KeyRange{range.low ? max(range.low, zero) : zero,
+                      range.high ? min(range.high, keyCount) : keyCount};
+    };
+    KeyRange first = concrete(x), second = concrete(y),
+             both = hull(first, second);
+    Value meet = b.createOrFold<arith::AndIOp>(
+        less(arith::CmpIPredicate::sle, first.low, second.high),
+        less(arith::CmpIPredicate::sle, second.low, first.high));
+    Value isLonger = less(arith::CmpIPredicate::sge, sub(first.high, first.low),
+                          sub(second.high, second.low));
+    auto pick = [&](Value either, Value x, Value y) {
+      return select(meet, either, select(isLonger, x, y));
+    };
+    return {pick(both.low, first.low, second.low),
+            pick(both.high, first.high, second.high)};
   }
 
   /// Keys outside `x`, when that is a range; else everything for an outer bound
@@ -330,6 +503,7 @@ private:
 
   ImplicitLocOpBuilder &b;
   Region &region;
+  Value keyCount;
   llvm::DenseMap<Value, Linear> linear;
 };
 
@@ -342,7 +516,7 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value one = arith::ConstantIndexOp::create(b, 1);
   Value lastRow = b.createOrFold<arith::SubIOp>(rowEnd, one);
-  Evaluator evaluator(b, mask);
+  Evaluator evaluator(b, mask, keyCount);
   // j = key + keyOffset.
   Visibility visibility = evaluator.run({{0, batch, batch},
                                          {0, firstHead, lastHead},
@@ -360,16 +534,15 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
     bounds.lower = bounds.upper = bounds.fullLower = bounds.fullUpper = zero;
     return bounds;
   }
-  // Sums of values that are too large may have wrapped: every key is possible
-  // then, and none is sure.
-  auto unlessWrapped = [&](Value bound, Value otherwise) {
-    return evaluator.inRange ? b.createOrFold<arith::SelectOp>(
-                                   evaluator.inRange, bound, otherwise)
-                             : bound;
+  // Where an assumption fails, every key is possible, and none is sure.
+  auto ifAssumed = [&](Value bound, Value otherwise) {
+    return evaluator.assumption ? b.createOrFold<arith::SelectOp>(
+                                      evaluator.assumption, bound, otherwise)
+                                : bound;
   };
-  bounds.lower = unlessWrapped(
+  bounds.lower = ifAssumed(
       possible.low ? clamp(possible.low, zero, keyCount) : zero, zero);
-  bounds.upper = unlessWrapped(
+  bounds.upper = ifAssumed(
       possible.high ? clamp(possible.high, bounds.lower, keyCount) : keyCount,
       keyCount);
   if (sure.empty) {
@@ -379,8 +552,8 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
   bounds.fullLower =
       sure.low ? clamp(sure.low, bounds.lower, bounds.upper) : bounds.lower;
   bounds.fullUpper =
-      unlessWrapped(sure.high ? clamp(sure.high, bounds.fullLower, bounds.upper)
-                              : bounds.upper,
-                    bounds.fullLower);
+      ifAssumed(sure.high ? clamp(sure.high, bounds.fullLower, bounds.upper)
+                          : bounds.upper,
+                bounds.fullLower);
   return bounds;
 }

@@ -223,6 +223,19 @@ Visibility reference::lengths(std::vector<int64_t> kvLengths,
   };
 }
 
+Visibility reference::prefix(std::vector<int64_t> prefixes, int64_t offset) {
+  return [=](int64_t b, int64_t, int64_t i, int64_t j) {
+    return j < prefixes[b] || j <= i + offset;
+  };
+}
+
+Visibility reference::segments(Tensor64 querySegments, Tensor64 keySegments) {
+  return [=](int64_t b, int64_t, int64_t i, int64_t j) {
+    return querySegments.data[b * querySegments.shape[1] + i] ==
+           keySegments.data[b * keySegments.shape[1] + j];
+  };
+}
+
 llvm::Expected<Visibility> reference::maskTensor(Tensor64 mask,
                                                  llvm::ArrayRef<int64_t> full) {
   if (llvm::Error error = checkBroadcast("mask", mask, full))

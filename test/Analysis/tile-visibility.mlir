@@ -102,6 +102,76 @@ func.func @unknown_and_known(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>
 
 #s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
 
+// Documents of 128 keys: the row's document is two whole blocks, and the
+// analysis knows division.
+// CHECK-LABEL: func.func @documents
+// CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
+func.func @documents(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %n = arith.constant 128 : index
+    %row = arith.divui %i, %n : index
+    %column = arith.divui %j, %n : index
+    %x = arith.cmpi eq, %row, %column : index
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// Ids read by row and by key: blocks are told apart by the smallest and the
+// largest id of their keys, found by whole vectors.
+// CHECK-LABEL: func.func @segments
+// CHECK-SAME: %[[IDS:[^:]*]]: memref<1x640xi32>)
+// CHECK: vector.load %[[IDS]]
+// CHECK: vector.reduction <minsi>
+// CHECK: scf.for %{{.*}} = %c0 to %c640 step %c64
+// CHECK: vector.load %[[IDS]]
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: attn.online_attention
+// CHECK-NOT: mask
+// CHECK: } else {
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @segments(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %ids: memref<1x640xi32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %row = memref.load %ids[%b, %i] : memref<1x640xi32>
+    %column = memref.load %ids[%b, %j] : memref<1x640xi32>
+    %x = arith.cmpi eq, %row, %column : i32
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// A padding mask: any and all of a block's keys.
+// CHECK-LABEL: func.func @padding
+// CHECK-SAME: %[[PAD:[^:]*]]: memref<1x640xi1>)
+// CHECK: scf.for %{{.*}} = %c0 to %c640 step %c64
+// CHECK: %[[ANY:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %false, %{{.*}} = %true)
+// CHECK: memref.load %[[PAD]]
+// CHECK: scf.if %[[ANY]]#0
+// CHECK: scf.if %[[ANY]]#1
+func.func @padding(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %pad: memref<1x640xi1>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = memref.load %pad[%b, %j] : memref<1x640xi1>
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
 // A length read from memory is read once a tile, not once a key.
 // CHECK-LABEL: func.func @lengths
 // CHECK-SAME: %[[N:[^:]*]]: memref<1xi32>)

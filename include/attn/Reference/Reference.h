@@ -108,6 +108,13 @@ Visibility window(int64_t left, int64_t right, int64_t offset = 0);
 Visibility lengths(std::vector<int64_t> kvLengths,
                    std::vector<int64_t> qLengths = {});
 
+/// j < prefixes[b] || j <= i + offset: a causal mask over whose first keys
+/// every row looks.
+Visibility prefix(std::vector<int64_t> prefixes, int64_t offset = 0);
+
+/// querySegments[b, i] == keySegments[b, j], of tensors [B, Sq] and [B, Skv].
+Visibility segments(Tensor64 querySegments, Tensor64 keySegments);
+
 /// A boolean mask (non-zero is visible) of up to four dimensions, broadcast
 /// right-aligned to [B, Hq, Sq, Skv] = `full`.
 llvm::Expected<Visibility> maskTensor(Tensor64 mask,

@@ -371,8 +371,10 @@ private:
   //===--------------------------------------------------------------------===//
 
   void emitWeightedSum() {
-    emitGuardedSum(e, op, keyCount,
-                   [&](bool select) { emitWeightedSumOf(select); });
+    Value guard = op.getMask().empty()
+                      ? Value()
+                      : emitHasNonFiniteValue(e, op.getValue(), keyCount);
+    emitGuardedSum(e, guard, [&](bool select) { emitWeightedSumOf(select); });
   }
 
   void emitWeightedSumOf(bool select) {

@@ -20,9 +20,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ProgramOnLanes.h"
 #include "ProgramVectorizer.h"
 #include "TileLowering.h"
 #include "VectorEmitter.h"
+#include "attn/Analysis/TileVisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -45,10 +47,10 @@ Value attn::getRowsInnermost(ImplicitLocOpBuilder &b, Value memref) {
                                                       b.getContext())));
 }
 
-/// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
-/// 0 times such a value is NaN, and NaN stays in a sum.
-static Value emitHasNonFiniteValue(VectorEmitter &e, Value value,
-                                   Value keyCount) {
+/// The sum of 0 times each element of the first `keyCount` rows of `value`, in
+/// lanes: NaN when one is NaN or infinite.
+static SmallVector<Value> emitProductsWithZero(VectorEmitter &e, Value value,
+                                               Value keyCount) {
   using Vectors = SmallVector<Value>;
   ImplicitLocOpBuilder &b = e.builder();
   auto type = cast<MemRefType>(value.getType());
@@ -58,12 +60,16 @@ static Value emitHasNonFiniteValue(VectorEmitter &e, Value value,
   bool contiguous =
       succeeded(type.getStridesAndOffset(strides, offset)) && strides[1] == 1;
   Value zero = e.index(0), none = e.splat(0.0f);
-  Vectors sum = emitLoop(
-      b, zero, keyCount, 1, ValueRange(none),
-      [&](Value j, ValueRange carried) -> Vectors {
-        Value next = carried[0];
+  // Several sums, so that no addition waits for the one before.
+  Vectors init(contiguous
+                   ? std::min<int64_t>(4, static_cast<int64_t>(
+                                              llvm::divideCeil(columns, lanes)))
+                   : 1,
+               none);
+  return emitLoop(
+      b, zero, keyCount, 1, init, [&](Value j, ValueRange carried) -> Vectors {
         if (!contiguous)
-          return emitLoop(b, zero, e.index(columns), 1, next,
+          return emitLoop(b, zero, e.index(columns), 1, carried,
                           [&](Value d, ValueRange inner) -> Vectors {
                             Value x = memref::LoadOp::create(b, value,
                                                              ValueRange{j, d});
@@ -71,27 +77,35 @@ static Value emitHasNonFiniteValue(VectorEmitter &e, Value value,
                               x = arith::ExtFOp::create(b, b.getF32Type(), x);
                             return {e.fma(e.broadcast(x), none, inner[0])};
                           });
+        Vectors next(carried);
         for (int64_t d = 0; d < columns; d += lanes) {
           Value mask = d + lanes <= columns
                            ? Value()
                            : e.firstLanes(e.index(columns - d));
-          next = e.fma(e.loadWidened(value, {j, e.index(d)}, mask), none, next);
+          Value &sum = next[d / lanes % next.size()];
+          sum = e.fma(e.loadWidened(value, {j, e.index(d)}, mask), none, sum);
         }
-        return {next};
+        return next;
       });
-  return e.anyLane(ValueRange(
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum[0], sum[0])));
 }
 
-void attn::emitGuardedSum(VectorEmitter &e, OnlineAttentionOp op,
-                          Value keyCount, function_ref<void(bool)> emitSum) {
-  if (op.getMask().empty())
+Value attn::emitHasNonFiniteValue(VectorEmitter &e, Value value,
+                                  Value keyCount) {
+  ImplicitLocOpBuilder &b = e.builder();
+  SmallVector<Value> masks;
+  for (Value sum : emitProductsWithZero(e, value, keyCount))
+    masks.push_back(
+        arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, sum, sum));
+  return e.anyLane(masks);
+}
+
+void attn::emitGuardedSum(VectorEmitter &e, Value guard,
+                          function_ref<void(bool)> emitSum) {
+  if (!guard)
     return emitSum(/*select=*/false);
   ImplicitLocOpBuilder &b = e.builder();
-  auto guarded =
-      scf::IfOp::create(b, emitHasNonFiniteValue(e, op.getValue(), keyCount),
-                        /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
+  auto guarded = scf::IfOp::create(b, guard, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(guarded.thenBlock());
   emitSum(/*select=*/true);
   b.setInsertionPointToStart(guarded.elseBlock());
@@ -100,12 +114,6 @@ void attn::emitGuardedSum(VectorEmitter &e, OnlineAttentionOp op,
 
 namespace {
 
-/// Keys of a register tile of one vector: enough sums to hide the latency of a
-/// multiply-add.
-int64_t narrowKeyRows(ScheduleAttr schedule) {
-  return std::min<int64_t>(2 * schedule.getRegisters()[0], 8);
-}
-
 /// A block sum above this takes the exact path. Exponents below 10 keep all
 /// weights of a block within float range and precision.
 constexpr float kLazyMaximumBound = 1024.0f;
@@ -113,8 +121,10 @@ constexpr float kLazyMaximumBound = 1024.0f;
 class OnlineAttentionLowering {
 public:
   OnlineAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
-                          TargetAttr target, Value weights)
+                          TargetAttr target, Value weights,
+                          ScratchAllocator allocate)
       : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
+        programs(e, op, op.getSchedule()->getRegisters()[1], allocate),
         weights(weights) {
     ScheduleAttr schedule = *op.getSchedule();
     lanes = schedule.getLanes();
@@ -154,6 +164,14 @@ public:
       return op.emitOpError("query and acc tiles must have unit row stride");
     keyCount = memref::DimOp::create(b, op.getKey(), 0);
     zero = e.index(0);
+    if (programs.hasMask()) {
+      nonFinite = emitHasNonFiniteValue(e, op.getValue(), keyCount);
+      // Fewer rows and more keys in a register tile: a narrow group of rows
+      // sees fewer of the block's keys, and the others are left out.
+      for (; vectors > 2; vectors /= 2)
+        keyRows = std::min<int64_t>(2 * keyRows, 8);
+      width = lanes * vectors;
+    }
     // Rows in whole register tiles, then what is left by single vectors, unless
     // that is most of a register tile anyway.
     rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
@@ -166,7 +184,7 @@ public:
         b, arith::DivUIOp::create(b, add(rowCount, slack), e.index(width)),
         e.index(width));
     emitGroups(zero, wide);
-    keyRows = narrowKeyRows(schedule);
+    keyRows = std::min<int64_t>(2 * keyRows, 8);
     vectors = 1;
     width = lanes;
     emitGroups(wide, rowCount);
@@ -194,28 +212,6 @@ private:
 
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Positions of the rows of the group, one `vector<index>` a vector. Padding
-  /// repeats the last row: a program must not see a row that does not exist.
-  Vectors rowPositions() {
-    Vectors result;
-    Value last = arith::SubIOp::create(b, add(op.getI(), rowCount), e.index(1));
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value first = add(add(op.getI(), group), v * lanes);
-      Value row = arith::AddIOp::create(
-          b, e.broadcast(first),
-          vector::StepOp::create(b, e.vectorType(b.getIndexType())));
-      result.push_back(arith::MinSIOp::create(b, row, e.broadcast(last)));
-    }
-    return result;
-  }
-
-  /// i1 lanes: which rows of vector `v` see key `j` of the block.
-  Value visible(Value j, int64_t v) {
-    return vectorizeProgram(
-        e, op.getMask(),
-        {op.getB(), op.getH(), positions[v], add(op.getJ(), j)});
-  }
-
   /// Asks for the values of `keys` long before the weighted sum reads them: it
   /// goes down the columns of a block, faster than memory delivers lines.
   void prefetchValues(ValueRange keys) {
@@ -235,7 +231,7 @@ private:
   /// is left of a block. `start[v]` is what the accumulators of vector `v`
   /// start from. With a score program, `start` is subtracted after it instead.
   SmallVector<Vectors> scores(Value j, ValueRange start) {
-    bool program = !op.getScore().empty();
+    bool program = programs.hasScore();
     Vectors init, keys;
     Value none = e.splat(0.0f);
     Value last = arith::SubIOp::create(b, keyCount, e.index(1));
@@ -261,14 +257,12 @@ private:
         Value s = flat[r * vectors + v];
         Value key = keys[r];
         if (program) {
-          s = vectorizeProgram(
-              e, op.getScore(),
-              {s, op.getB(), op.getH(), positions[v], add(op.getJ(), key)});
+          s = programs.score(s, key, v);
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
-        if (!op.getMask().empty())
-          s = arith::SelectOp::create(b, visible(key, v), s,
+        if (programs.hasMask())
+          s = arith::SelectOp::create(b, programs.visible(key, v), s,
                                       e.splat(-INFINITY));
         result[r].push_back(s);
       }
@@ -320,8 +314,50 @@ private:
 
   void emitGroup(Value groupOffset) {
     group = groupOffset;
-    if (!op.getScore().empty() || !op.getMask().empty())
-      positions = rowPositions();
+    keyBegin = zero;
+    keyEnd = keyCount;
+    if (!programs.hasMask())
+      return emitGroupBody();
+    emitKeyBounds();
+    auto seesAny = scf::IfOp::create(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyBegin, keyEnd),
+        /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(seesAny.thenBlock());
+    emitGroupBody();
+  }
+
+  /// The keys of the block that the group's rows may see, in whole register
+  /// tiles.
+  void emitKeyBounds() {
+    Value first = add(op.getI(), group);
+    Value last =
+        arith::MinSIOp::create(b, add(first, width), add(op.getI(), rowCount));
+    TileBounds bounds =
+        emitTileBounds(b, op.getMask(), op.getB(), op.getH(), op.getH(), first,
+                       last, op.getJ(), keyCount);
+    Value step = e.index(keyRows);
+    auto roundDown = [&](Value key) -> Value {
+      return arith::MulIOp::create(b, arith::DivUIOp::create(b, key, step),
+                                   step);
+    };
+    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                          bounds.lower, bounds.upper);
+    keyBegin = roundDown(bounds.lower);
+    keyEnd = arith::MinSIOp::create(
+        b, roundDown(add(bounds.upper, keyRows - 1)), keyCount);
+    keyEnd = arith::SelectOp::create(b, isEmpty, keyBegin, keyEnd);
+  }
+
+  void emitGroupBody() {
+    Value sees =
+        programs.beginGroup(group, vectors, rowCount, keyBegin, keyEnd);
+    OpBuilder::InsertionGuard guard(b);
+    if (sees) {
+      auto seesAny = scf::IfOp::create(b, sees, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(seesAny.thenBlock());
+    }
     Vectors max = loadState(op.getMax());
     Vectors fresh;
     for (Value m : max)
@@ -358,7 +394,7 @@ private:
       start.push_back(arith::NegFOp::create(b, m));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitLoop(b, zero, keyCount, keyRows, sums,
+    sums = emitLoop(b, keyBegin, keyEnd, keyRows, sums,
                     [&](Value j, ValueRange carried) -> Vectors {
                       Vectors next(carried);
                       SmallVector<Vectors> block = scores(j, start);
@@ -394,7 +430,7 @@ private:
   /// The block with its true maximum: scores first, then the new maximum,
   /// weights, and the state rescaled to it.
   void emitExactBlock(ValueRange max) {
-    Vectors newMax = emitLoop(b, zero, keyCount, keyRows, max,
+    Vectors newMax = emitLoop(b, keyBegin, keyEnd, keyRows, max,
                               [&](Value j, ValueRange carried) -> Vectors {
                                 Vectors next(carried);
                                 SmallVector<Vectors> block = scores(j, {});
@@ -417,7 +453,7 @@ private:
       factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitLoop(b, zero, keyCount, 1, sums,
+    sums = emitLoop(b, keyBegin, keyEnd, 1, sums,
                     [&](Value j, ValueRange carried) -> Vectors {
                       Vectors next(carried);
                       for (int64_t v = 0; v < vectors; ++v) {
@@ -449,7 +485,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   void emitWeightedSum() {
-    emitGuardedSum(e, op, keyCount,
+    emitGuardedSum(e, nonFinite,
                    [&](bool select) { emitWeightedSumOf(select); });
   }
 
@@ -478,22 +514,23 @@ private:
     Vectors sums;
     if (!select) {
       sums = emitOuterProduct(
-          e, zero, keyCount, rows, vectors, init, value,
+          e, keyBegin, keyEnd, rows, vectors, init, value,
           [&](Value j, int64_t v) { return loadWeight(j, v); });
     } else {
-      sums = emitLoop(
-          b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
-            Vectors next(acc);
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value seen = visible(j, v);
-              for (int64_t r = 0; r < rows; ++r) {
-                Value &sum = next[r * vectors + v];
-                sum = arith::SelectOp::create(
-                    b, seen, e.fma(value(j, r), loadWeight(j, v), sum), sum);
-              }
-            }
-            return next;
-          });
+      sums = emitLoop(b, keyBegin, keyEnd, 1, init,
+                      [&](Value j, ValueRange acc) -> Vectors {
+                        Vectors next(acc);
+                        for (int64_t v = 0; v < vectors; ++v) {
+                          Value seen = programs.visible(j, v);
+                          for (int64_t r = 0; r < rows; ++r) {
+                            Value &sum = next[r * vectors + v];
+                            sum = arith::SelectOp::create(
+                                b, seen,
+                                e.fma(value(j, r), loadWeight(j, v), sum), sum);
+                          }
+                        }
+                        return next;
+                      });
     }
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
@@ -503,6 +540,7 @@ private:
   ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
   VectorEmitter e;
+  ProgramOnLanes programs;
   Value weights;
   int64_t lanes, queryRows, headDim, valueDim;
   /// The register tile that is being emitted: keys times vectors of rows.
@@ -510,22 +548,18 @@ private:
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
   Value keyCount, rowCount, zero, group;
-  /// Positions of the group's rows, for the programs.
-  Vectors positions;
+  /// The keys of the block that matter to the group.
+  Value keyBegin, keyEnd;
+  /// i1: whether a value of the block is NaN or infinite; null without a mask.
+  Value nonFinite;
 };
 
 } // namespace
 
-int64_t attn::getWeightRows(ScheduleAttr schedule) {
-  // Whole register tiles of either width.
-  int64_t keys = schedule.getTile()[1];
-  return std::max(llvm::alignTo(keys, schedule.getRegisters()[0]),
-                  llvm::alignTo(keys, narrowKeyRows(schedule)));
-}
-
 LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
                                          OnlineAttentionOp op,
-                                         TargetAttr target, Value weights) {
+                                         TargetAttr target, Value weights,
+                                         ScratchAllocator allocate) {
   for (Region &program : op->getRegions()) {
     Operation *culprit;
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
@@ -540,7 +574,7 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
   }
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  if (failed(OnlineAttentionLowering(b, op, target, weights).run()))
+  if (failed(OnlineAttentionLowering(b, op, target, weights, allocate).run()))
     return failure();
   rewriter.eraseOp(op);
   return success();

@@ -105,9 +105,15 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
                             getFewRowsScratch(rewriter, block));
       return lowerOnlineAttention(
           rewriter, block, target,
+          // A register tile may go beyond the last key.
           getScratch(rewriter, block, "weights",
-                     {getWeightRows(schedule),
-                      schedule.getRegisters()[1] * schedule.getLanes()}));
+                     {schedule.getTile()[1] +
+                          std::max<int64_t>(schedule.getRegisters()[0], 8),
+                      schedule.getRegisters()[1] * schedule.getLanes()}),
+          [&](StringRef purpose, int64_t number, ArrayRef<int64_t> shape,
+              Type element) {
+            return getScratch(rewriter, block, purpose, shape, element, number);
+          });
     }
     // A fill that is no scratch tile stays for the loops of linalg.
     (void)lowerFill(rewriter, cast<linalg::FillOp>(op), target);
@@ -130,16 +136,19 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
             getScratch(rewriter, op, "factors", {rows})};
   }
 
-  /// An f32 scratch of the task that `op` is in, shared by all its blocks.
+  /// A scratch of the task that `op` is in, f32 if not said otherwise, shared
+  /// by all its blocks.
   Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op,
-                   StringRef purpose, ArrayRef<int64_t> shape) {
-    auto type = MemRefType::get(shape, rewriter.getF32Type());
+                   StringRef purpose, ArrayRef<int64_t> shape,
+                   Type element = {}, int64_t number = 0) {
+    auto type =
+        MemRefType::get(shape, element ? element : Type(rewriter.getF32Type()));
     Block *task;
     if (auto forall = op->getParentOfType<scf::ForallOp>())
       task = forall.getBody();
     else
       task = &op->getParentOfType<func::FuncOp>().front();
-    Value &memory = scratch[{task, type, purpose}];
+    Value &memory = scratch[{task, type, purpose, number}];
     if (!memory) {
       rewriter.setInsertionPointToStart(task);
       memory = memref::AllocOp::create(rewriter, op.getLoc(), type);
@@ -147,7 +156,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return memory;
   }
 
-  llvm::DenseMap<std::tuple<Block *, Type, StringRef>, Value> scratch;
+  llvm::DenseMap<std::tuple<Block *, Type, StringRef, int64_t>, Value> scratch;
 };
 
 } // namespace

@@ -43,8 +43,8 @@ namespace {
 
 class ProgramVectorizer {
 public:
-  explicit ProgramVectorizer(VectorEmitter &emitter)
-      : emitter(emitter), b(emitter.builder()) {}
+  ProgramVectorizer(VectorEmitter &emitter, const IRMapping &known)
+      : emitter(emitter), b(emitter.builder()), mapping(known) {}
 
   Value run(Region &region, ValueRange arguments) {
     Operation *culprit;
@@ -52,9 +52,28 @@ public:
       return runLaneByLane(region, arguments);
     mapping.map(region.getArguments(), arguments);
     for (Operation &op : region.front().without_terminator())
-      evaluate(op);
+      if (!mapping.contains(op.getResult(0)))
+        evaluate(op);
     auto yield = cast<YieldOp>(region.front().getTerminator());
     return onLanes(lookup(yield.getValues().front()));
+  }
+
+  IRMapping runKnownPart(Region &region, ArrayRef<Value> arguments) {
+    for (auto [parameter, argument] :
+         llvm::zip(region.getArguments(), arguments))
+      if (argument)
+        mapping.map(parameter, argument);
+    Operation *culprit;
+    if (!isVectorizableProgram(region, &culprit))
+      return mapping;
+    for (Operation &op : region.front().without_terminator())
+      if (!mapping.contains(op.getResult(0)) &&
+          llvm::all_of(op.getOperands(), [&](Value operand) {
+            return mapping.contains(operand) ||
+                   !region.isAncestor(operand.getParentRegion());
+          }))
+        evaluate(op);
+    return mapping;
   }
 
 private:
@@ -137,7 +156,7 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(load);
     for (auto [dim, operand] : llvm::enumerate(load.getIndicesMutable()))
-      operand.set(clamp(operand.get(), load.getMemRef(), dim));
+      operand.set(clampIndex(emitter, operand.get(), load.getMemRef(), dim));
   }
 
   void evaluate(Operation &op) {
@@ -154,6 +173,10 @@ private:
         makeDivisionSafe(clone);
       return;
     }
+    if (std::optional<Value> narrow = evaluateNarrowing(op)) {
+      mapping.map(op.getResult(0), *narrow);
+      return;
+    }
     SmallVector<Value> operands;
     for (Value operand : op.getOperands())
       operands.push_back(onLanes(lookup(operand)));
@@ -164,32 +187,53 @@ private:
     state.addAttributes(llvm::to_vector(op.getDiscardableAttrs()));
     state.propertiesAttr = op.getPropertiesAsAttribute();
     Operation *vector = b.create(state);
+    // A product and a sum may become one instruction, which rounds once.
+    if (auto math = dyn_cast<arith::ArithFastMathInterface>(vector))
+      math->setAttr(math.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(
+                        b.getContext(), math.getFastMathFlagsAttr().getValue() |
+                                            arith::FastMathFlags::contract));
     if (isIntegerDivision(vector))
       makeDivisionSafe(vector);
     mapping.map(op.getResult(0), vector->getResult(0));
   }
 
-  /// `index` clamped to [0, extent), as a scalar or on lanes.
-  Value clamp(Value index, Value memref, int64_t dim) {
-    Value zero = arith::ConstantIndexOp::create(b, 0);
-    Value one = arith::ConstantIndexOp::create(b, 1);
-    Value extent = memref::DimOp::create(b, memref, dim);
-    Value last = arith::SubIOp::create(b, extent, one);
-    if (isOnLanes(index)) {
-      zero = emitter.broadcast(zero);
-      last = emitter.broadcast(last);
+  /// A cast of an integer on lanes to fewer bits. Only the low bits of sums and
+  /// products matter, so those are computed on fewer bits too.
+  std::optional<Value> evaluateNarrowing(Operation &op) {
+    if (!isa<arith::IndexCastOp, arith::TruncIOp>(op))
+      return std::nullopt;
+    auto bits = [](Type type) {
+      return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+    };
+    Type type = op.getResult(0).getType();
+    if (bits(type) >= bits(op.getOperand(0).getType()))
+      return std::nullopt;
+    return lowBits(op.getOperand(0), type);
+  }
+
+  Value lowBits(Value value, Type type) {
+    Value known = lookup(value);
+    Operation *op = value.getDefiningOp();
+    if (isOnLanes(known) &&
+        isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
+      OperationState state(b.getLoc(), op->getName());
+      for (Value operand : op->getOperands())
+        state.addOperands(onLanes(lowBits(operand, type)));
+      state.addTypes(emitter.vectorType(type));
+      return b.create(state)->getResult(0);
     }
-    // First from above: an empty extent then gives 0, never -1; the runtime has
-    // memory behind empty tensors.
-    Value below = arith::MinSIOp::create(b, index, last);
-    return arith::MaxSIOp::create(b, below, zero);
+    Type to = isOnLanes(known) ? Type(emitter.vectorType(type)) : type;
+    if (getElementTypeOrSelf(known.getType()).isIndex())
+      return arith::IndexCastOp::create(b, to, known);
+    return arith::TruncIOp::create(b, to, known);
   }
 
   Value evaluateLoad(memref::LoadOp load) {
     Value memref = lookup(load.getMemRef());
     SmallVector<Value> indices;
     for (auto [dim, index] : llvm::enumerate(load.getIndices()))
-      indices.push_back(clamp(lookup(index), memref, dim));
+      indices.push_back(clampIndex(emitter, lookup(index), memref, dim));
     if (llvm::none_of(indices, isOnLanes))
       return memref::LoadOp::create(b, memref, indices);
     // One scalar load a lane.
@@ -215,7 +259,28 @@ private:
 
 } // namespace
 
+Value attn::clampIndex(VectorEmitter &emitter, Value index, Value memref,
+                       int64_t dim) {
+  ImplicitLocOpBuilder &b = emitter.builder();
+  Value zero = emitter.index(0);
+  Value extent = memref::DimOp::create(b, memref, dim);
+  Value last = arith::SubIOp::create(b, extent, emitter.index(1));
+  if (isa<VectorType>(index.getType())) {
+    zero = emitter.broadcast(zero);
+    last = emitter.broadcast(last);
+  }
+  // First from above: an empty extent then gives 0, never -1; the runtime has
+  // memory behind empty tensors.
+  Value below = arith::MinSIOp::create(b, index, last);
+  return arith::MaxSIOp::create(b, below, zero);
+}
+
 Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
-                             ValueRange arguments) {
-  return ProgramVectorizer(emitter).run(region, arguments);
+                             ValueRange arguments, const IRMapping &known) {
+  return ProgramVectorizer(emitter, known).run(region, arguments);
+}
+
+void attn::vectorizeKnownPart(VectorEmitter &emitter, Region &region,
+                              ArrayRef<Value> arguments, IRMapping &known) {
+  known = ProgramVectorizer(emitter, known).runKnownPart(region, arguments);
 }

@@ -16,6 +16,7 @@
 #define ATTN_LIB_CODEGEN_CPU_PROGRAMVECTORIZER_H
 
 #include "VectorEmitter.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Region.h"
 
 namespace attn {
@@ -27,9 +28,21 @@ bool isVectorizableProgram(mlir::Region &region, mlir::Operation **culprit);
 /// Evaluates `region` on `arguments` and returns the yielded value, as a
 /// vector. Each argument is either the scalar that the region expects (the same
 /// in every lane) or a vector of it. Gather indices are clamped to the extents
-/// of the operand, since padded and hidden lanes are evaluated too.
+/// of the operand, since padded and hidden lanes are evaluated too. Values that
+/// `known` maps are not computed again.
 mlir::Value vectorizeProgram(VectorEmitter &emitter, mlir::Region &region,
-                             mlir::ValueRange arguments);
+                             mlir::ValueRange arguments,
+                             const mlir::IRMapping &known = {});
+
+/// Evaluates what follows from those of `arguments` that are not null, and adds
+/// it to `known`.
+void vectorizeKnownPart(VectorEmitter &emitter, mlir::Region &region,
+                        llvm::ArrayRef<mlir::Value> arguments,
+                        mlir::IRMapping &known);
+
+/// `index`, a scalar or on lanes, clamped to the extent of dimension `dim`.
+mlir::Value clampIndex(VectorEmitter &emitter, mlir::Value index,
+                       mlir::Value memref, int64_t dim);
 
 } // namespace attn
 

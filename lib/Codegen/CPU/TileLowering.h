@@ -9,6 +9,7 @@
 #ifndef ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 #define ATTN_LIB_CODEGEN_CPU_TILELOWERING_H
 
+#include "StagedLoads.h"
 #include "VectorEmitter.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -22,14 +23,12 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
-/// `weights` is a `[weight rows, lanes of a register tile]` f32 scratch.
+/// `weights` is an f32 scratch `[keys of a block and 8, lanes of a register
+/// tile]`; `allocate` gives what the programs need.
 mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
-                                         TargetAttr target,
-                                         mlir::Value weights);
-
-/// Keys of a block in whole register tiles.
-int64_t getWeightRows(ScheduleAttr schedule);
+                                         TargetAttr target, mlir::Value weights,
+                                         ScratchAllocator allocate);
 
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
 /// block and one vector]`, factors `[rows]`; for bf16 keys a copy of the query
@@ -41,12 +40,16 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
 
+/// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
+/// 0 times such a value is NaN, and NaN stays in a sum.
+mlir::Value emitHasNonFiniteValue(VectorEmitter &emitter, mlir::Value value,
+                                  mlir::Value keyCount);
+
 /// Emits the weighted sum of a block by `emitSum`. In a masked block, a key
 /// hidden from one row is multiplied by 0 there, which is not 0 for NaN or
-/// infinite values: the rare block that holds one calls for `select`, pair by
-/// pair.
-void emitGuardedSum(VectorEmitter &emitter, OnlineAttentionOp op,
-                    mlir::Value keyCount,
+/// infinite values: the rare block that holds one, which `guard` tells, calls
+/// for `select`, pair by pair. `guard` is null for a block without a mask.
+void emitGuardedSum(VectorEmitter &emitter, mlir::Value guard,
                     llvm::function_ref<void(bool select)> emitSum);
 
 /// A `linalg.matmul` of `A [rows, K]` and a packed panel, into a tile of C.

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "attn/Analysis/BlockVisibility.h"
 #include "attn/Analysis/TileVisibility.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
@@ -115,6 +116,7 @@ private:
     fill(b, sum, 0.0f);
     acc = transpose(b, acc);
 
+    emitPrefetch(op.getQuery(), own, firstRow, tileRows);
     emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
     SmallVector<Value> outputs{
@@ -147,8 +149,7 @@ private:
     if (!op.getMask().empty())
       return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
     emitLoop(keyBegin, keyEnd, [&](Value key) {
-      emitBlock(queryTile, at, key,
-                x.min(x.constant(blockKeys), x.sub(keyEnd, key)),
+      emitBlock(queryTile, at, key, blockCount(key, keyEnd),
                 /*masked=*/false);
     });
   }
@@ -306,6 +307,63 @@ private:
     body(loop.getInductionVar());
   }
 
+  /// Rows [end - rows, end) of `memref[leading...]`, or as many as there are,
+  /// move towards the core.
+  void emitPrefetch(Value memref, ValueRange leading, Value end, int64_t rows) {
+    auto type = cast<MemRefType>(memref.getType());
+    int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Value begin = b.createOrFold<arith::MaxSIOp>(
+        x.sub(end, x.constant(rows)), x.constant(0));
+    auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    for (int64_t d = 0; d < type.getDimSize(3); d += line) {
+      SmallVector<Value> indices(leading);
+      indices.append({loop.getInductionVar(), x.constant(d)});
+      memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false,
+                                 /*localityHint=*/2, /*isDataCache=*/true);
+    }
+  }
+
+  /// Says which op of the mask program is why blocks are evaluated for nothing.
+  void remarkUnknown(Operation *unknown) {
+    if (!unknown)
+      return;
+    remark::missed(
+        op.getLoc(),
+        remark::RemarkOpts::name("mask-not-bounded")
+            .category("attn")
+            .function(op->getParentOfType<func::FuncOp>().getSymName()))
+        << ("'" + unknown->getName().getStringRef() +
+            "' in the mask program is not analysed: the mask is evaluated "
+            "pair by pair where it matters")
+               .str();
+  }
+
+  Value blockCount(Value key, Value end) {
+    return x.min(x.constant(blockKeys), x.sub(end, key));
+  }
+
+  /// One loop over all blocks between the bounds; each is skipped, full or
+  /// partial by what its keys read.
+  void emitClassifiedBlocks(Value queryTile, ValueRange at,
+                            BlockVisibility &classes,
+                            const TileBounds &bounds) {
+    emitLoop(bounds.lower, bounds.upper, [&](Value key) {
+      Value count = blockCount(key, bounds.upper);
+      Value first = x.add(at[3], key);
+      Truth visible =
+          classes.classify(first, x.sub(x.add(first, count), x.constant(1)));
+      auto any = scf::IfOp::create(b, visible.possible, false);
+      b.setInsertionPointToStart(any.thenBlock());
+      auto all = scf::IfOp::create(b, visible.sure, true);
+      b.setInsertionPointToStart(all.thenBlock());
+      emitBlock(queryTile, at, key, count, /*masked=*/false);
+      b.setInsertionPointToStart(all.elseBlock());
+      emitBlock(queryTile, at, key, count, /*masked=*/true);
+    });
+  }
+
   /// One loop over the blocks of three ranges: [lower, fullLower) needs the
   /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
   void emitMaskedBlocks(Value queryTile, ValueRange at, Value maskRows,
@@ -315,20 +373,32 @@ private:
     TileBounds bounds =
         emitTileBounds(b, op.getMask(), at[0], at[1], lastHead, at[2],
                        x.add(at[2], maskRows), at[3], keyCount);
-    if (bounds.unknown)
-      remark::missed(
-          op.getLoc(),
-          remark::RemarkOpts::name("mask-not-bounded")
-              .category("attn")
-              .function(op->getParentOfType<func::FuncOp>().getSymName()))
-          << ("'" + bounds.unknown->getName().getStringRef() +
-              "' in the mask program is not analysed: the mask is evaluated "
-              "pair by pair where it matters")
-                 .str();
+    // Masks that read tensors by row or key are told apart block by block.
+    std::optional<BlockVisibility> classes;
+    if (bounds.unknown && BlockVisibility::isUseful(op.getMask()))
+      classes.emplace(b, op.getMask(), at[0], at[1], lastHead, at[2],
+                      x.add(at[2], maskRows));
+    // The next task is likely that of the rows before, which sees as many keys
+    // before these.
+    if (!isZeroInteger(bounds.lower)) {
+      emitPrefetch(op.getKey(), keyAt, bounds.lower, tileRows);
+      emitPrefetch(op.getValue(), valueAt, bounds.lower, tileRows);
+    }
+    bool isNeverFull = bounds.fullLower == bounds.fullUpper;
     // The part of the task.
     for (Value *bound :
          {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
       *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
+    if (classes) {
+      emitClassifiedBlocks(queryTile, at, *classes, bounds);
+      return remarkUnknown(classes->unknown);
+    }
+    remarkUnknown(bounds.unknown);
+    if (isNeverFull)
+      return emitLoop(bounds.lower, bounds.upper, [&](Value key) {
+        emitBlock(queryTile, at, key, blockCount(key, bounds.upper),
+                  /*masked=*/true);
+      });
     // Whole blocks in the two ranges that another one follows.
     Value headBlocks =
         x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), blockKeys);
@@ -360,7 +430,7 @@ private:
     Value first = pick(x.constant(0), headBlocks, tailBegin);
     Value end = pick(fullLower, fullUpper, bounds.upper);
     Value key = x.add(begin, x.mul(x.sub(block, first), x.constant(blockKeys)));
-    Value count = x.min(x.constant(blockKeys), x.sub(end, key));
+    Value count = blockCount(key, end);
     Value isFull = b.createOrFold<arith::AndIOp>(
         beforeTail,
         b.createOrFold<arith::XOrIOp>(

@@ -364,8 +364,16 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
           b.select(b.compare(CmpIPredicate::slt, offset, low), low, offset);
       diagonal = b.add(i, offset);
     }
-    if (op.getCausal())
-      require(b.compare(CmpIPredicate::sle, j, diagonal));
+    if (op.getCausal()) {
+      Value past = b.compare(CmpIPredicate::sle, j, diagonal);
+      if (Value prefix = op.getPrefix()) {
+        if (isa<RankedTensorType>(prefix.getType()))
+          prefix = b.loadBroadcast(prefix, pair[0]);
+        Value inPrefix = b.compare(CmpIPredicate::slt, j, b.toIndex(prefix));
+        past = b.select(inPrefix, inPrefix, past);
+      }
+      require(past);
+    }
     if (std::optional<ArrayRef<int64_t>> window = op.getWindow()) {
       auto [left, right] = std::pair((*window)[0], (*window)[1]);
       // A distance, so that a huge bound does not overflow when added.
@@ -378,6 +386,11 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
     if (op.getLengths())
       require(b.compare(CmpIPredicate::slt, j,
                         b.toIndex(b.loadBroadcast(op.getLengths(), pair[0]))));
+    if (op.getQuerySegments())
+      require(b.compare(
+          CmpIPredicate::eq,
+          b.toIndex(b.loadBroadcast(op.getQuerySegments(), {pair[0], i})),
+          b.toIndex(b.loadBroadcast(op.getKeySegments(), {pair[0], j}))));
     if (op.getMask())
       require(b.loadBroadcast(op.getMask(), pair));
     if (!op.getVisible().empty())

@@ -47,10 +47,14 @@ func.func @ragged(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %
 // Hidden lanes are -inf by a select, after the score program; a block of values
 // that holds NaN or infinity is summed pair by pair.
 // CHECK-LABEL: func.func @masked_block
-// CHECK: %[[NEG:.*]] = arith.negf %{{.*}} : vector<16xf32>
-// CHECK: %[[VISIBLE:.*]] = arith.cmpi sle, %{{.*}}, %{{.*}} : vector<16xindex>
-// CHECK: arith.select %[[VISIBLE]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
+// The test comes once, and each row's bound once; keys are then compared on 32
+// bits.
 // CHECK: arith.cmpf uno
+// CHECK: arith.minsi {{.*}} : vector<16xindex>
+// CHECK: %[[BOUND:.*]] = arith.index_cast %{{.*}} : vector<16xindex> to vector<16xi32>
+// CHECK: arith.negf %{{.*}} : vector<16xf32>
+// CHECK: %[[VISIBLE:.*]] = arith.cmpi sle, %{{.*}}, %[[BOUND]] : vector<16xi32>
+// CHECK: arith.select %[[VISIBLE]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 func.func @masked_block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index) {
   attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
@@ -73,6 +77,48 @@ func.func @strided_values(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %x = arith.cmpi sle, %j, %i : index
     attn.yield %x : i1
+  }
+  return
+}
+
+// A boolean for each pair is read by row: 32 keys become one word, which keys
+// are tested against.
+// CHECK-LABEL: func.func @boolean_tensor
+// CHECK: %[[WORDS:.*]] = memref.alloc() : memref<1x16xi32>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<32xi8>
+// CHECK: memref.store %{{.*}}, %[[WORDS]]
+// CHECK: vector.load %[[WORDS]]
+// CHECK: arith.cmpi ne, %{{.*}} : vector<16xi32>
+// CHECK-NOT: vector.insert
+func.func @boolean_tensor(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index, %m: memref<?x?xi1>) {
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = memref.load %m[%i, %j] : memref<?x?xi1>
+    attn.yield %x : i1
+  }
+  return
+}
+
+// A number for each pair is transposed; both programs read the same copy.
+// CHECK-LABEL: func.func @bias_tensor
+// CHECK: memref.alloc() : memref<32x16xf32>
+// CHECK-NOT: memref.alloc() : memref<32x16xf32>
+// CHECK: vector.shuffle
+// CHECK-NOT: vector.insert
+func.func @bias_tensor(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index, %m: memref<?x?xf16>) {
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = memref.load %m[%i, %j] : memref<?x?xf16>
+    %y = arith.extf %x : f16 to f32
+    %z = arith.addf %s, %y : f32
+    attn.yield %z : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = memref.load %m[%i, %j] : memref<?x?xf16>
+    %y = arith.extf %x : f16 to f32
+    %none = arith.constant 0xFF800000 : f32
+    %z = arith.cmpf une, %y, %none : f32
+    attn.yield %z : i1
   }
   return
 }

@@ -267,16 +267,17 @@ func.func @mask_tensor_broadcast(%q: tensor<2x4x?x8xf32>, %k: tensor<2x4x?x8xf32
 
 // -----
 
-// An element of a bias that is exactly -inf hides its pair, in its own type.
+// An element of a bias that is exactly -inf hides its pair; widening keeps that.
 // CHECK-LABEL: func.func @bias_hides
 // CHECK-SAME: %[[BIAS:[^:]*]]: tensor<?x?xf16>)
-// CHECK: %[[INF:.*]] = arith.constant 0xFC00 : f16
+// CHECK: %[[INF:.*]] = arith.constant 0xFF800000 : f32
 // CHECK: score {
 // CHECK: arith.extf %{{.*}} : f16 to f32
 // CHECK: mask {
 // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
 // CHECK-NEXT: %[[E:.*]] = tensor.extract %[[BIAS]][%[[I]], %[[J]]]
-// CHECK-NEXT: %[[V:.*]] = arith.cmpf une, %[[E]], %[[INF]]
+// CHECK-NEXT: %[[W:.*]] = arith.extf %[[E]] : f16 to f32
+// CHECK-NEXT: %[[V:.*]] = arith.cmpf une, %[[W]], %[[INF]]
 // CHECK-NEXT: attn.yield %[[V]]
 func.func @bias_hides(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>, %bias: tensor<?x?xf16>) -> tensor<1x1x?x8xf32> {
   %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
@@ -284,6 +285,44 @@ func.func @bias_hides(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>, %bias: t
   %p = attn.masked_softmax %t : tensor<1x1x?x?xf32>
   %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
   return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+// A prefix opens its keys to every row; a wide one is cut as offsets are.
+// CHECK-LABEL: func.func @prefix
+// CHECK-SAME: %[[P:[^:]*]]: tensor<?xi64>)
+// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
+// CHECK-NEXT: %[[PAST:.*]] = arith.cmpi sle, %[[J]], %[[I]]
+// CHECK-NEXT: %[[E:.*]] = tensor.extract %[[P]][%[[B]]]
+// CHECK-NEXT: %[[X:.*]] = arith.index_cast %[[E]]
+// CHECK-NEXT: %[[LOW:.*]] = arith.minsi %[[X]]
+// CHECK-NEXT: %[[CUT:.*]] = arith.maxsi %[[LOW]]
+// CHECK-NEXT: %[[IN:.*]] = arith.cmpi slt, %[[J]], %[[CUT]]
+// CHECK-NEXT: %[[EITHER:.*]] = arith.ori %[[IN]], %[[PAST]]
+// CHECK-NEXT: attn.yield %[[EITHER]]
+func.func @prefix(%q: tensor<?x1x?x8xf32>, %k: tensor<?x1x?x8xf32>, %n: tensor<?xi64>) -> tensor<?x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<?x1x?x8xf32>, tensor<?x1x?x8xf32> -> tensor<?x1x?x?xf32>
+  %p = attn.masked_softmax %s causal(top_left, prefix = %n : tensor<?xi64>) : tensor<?x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<?x1x?x?xf32>, tensor<?x1x?x8xf32> -> tensor<?x1x?x8xf32>
+  return %o : tensor<?x1x?x8xf32>
+}
+
+// -----
+
+// Segments are compared pair by pair, in their own type.
+// CHECK-LABEL: func.func @segments
+// CHECK-SAME: %[[A:[^:]*]]: tensor<?x?xi32>, %[[C:[^:]*]]: tensor<?x?xi32>)
+// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
+// CHECK-NEXT: %[[X:.*]] = tensor.extract %[[A]][%[[B]], %[[I]]]
+// CHECK-NEXT: %[[Y:.*]] = tensor.extract %[[C]][%[[B]], %[[J]]]
+// CHECK-NEXT: %[[SAME:.*]] = arith.cmpi eq, %[[X]], %[[Y]] : i32
+// CHECK-NEXT: attn.yield %[[SAME]]
+func.func @segments(%q: tensor<?x1x?x8xf32>, %k: tensor<?x1x?x8xf32>, %a: tensor<?x?xi32>, %c: tensor<?x?xi32>) -> tensor<?x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<?x1x?x8xf32>, tensor<?x1x?x8xf32> -> tensor<?x1x?x?xf32>
+  %p = attn.masked_softmax %s segments(%a, %c : tensor<?x?xi32>, tensor<?x?xi32>) : tensor<?x1x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<?x1x?x?xf32>, tensor<?x1x?x8xf32> -> tensor<?x1x?x8xf32>
+  return %o : tensor<?x1x?x8xf32>
 }
 
 // -----

@@ -222,7 +222,7 @@ func.func @score_map_empty(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C1: causal without alignment
 func.func @masked_softmax_c1(%s: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{causal or window needs an alignment (C1)}}
-  %0 = "attn.masked_softmax"(%s) <{causal, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s) <{causal, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -232,7 +232,7 @@ func.func @masked_softmax_c1(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C1: alignment without causal or window
 func.func @masked_softmax_c1_alone(%s: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{alignment without causal or window (C1)}}
-  %0 = "attn.masked_softmax"(%s) <{alignment = #attn<alignment top_left>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s) <{alignment = #attn<alignment top_left>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -242,7 +242,7 @@ func.func @masked_softmax_c1_alone(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C2: alignment offset without its operand
 func.func @masked_softmax_c2(%s: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{alignment offset needs an offset operand (C2)}}
-  %0 = "attn.masked_softmax"(%s) <{causal, alignment = #attn<alignment offset>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s) <{causal, alignment = #attn<alignment offset>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -252,7 +252,7 @@ func.func @masked_softmax_c2(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C2: an offset without alignment offset
 func.func @masked_softmax_c2_alone(%s: tensor<1x8x4x4xf32>, %past: index) {
   // expected-error @+1 {{offset operand without alignment offset (C2)}}
-  %0 = "attn.masked_softmax"(%s, %past) <{operandSegmentSizes = array<i32: 1, 1, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s, %past) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>, index) -> tensor<1x8x4x4xf32>
   return
 }
@@ -450,4 +450,60 @@ func.func @weighted_sum_c5(%p: tensor<2x8x4x5xf32>, %v: tensor<2x8x5x64xf16>) {
 func.func @yield() {
   // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.attention, attn.online_attention'}}
   attn.yield
+}
+
+// -----
+
+// masked_softmax C7: a prefix belongs to causal
+func.func @masked_softmax_c7_causal(%s: tensor<1x8x4x4xf32>, %prefix: index) {
+  // expected-error @+1 {{prefix without causal (C7)}}
+  %0 = "attn.masked_softmax"(%s, %prefix) <{operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0>}> ({})
+    : (tensor<1x8x4x4xf32>, index) -> tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C7: one prefix a batch element
+func.func @masked_softmax_c7_batch(%s: tensor<2x8x4x4xf32>, %prefix: tensor<3xi32>) {
+  // expected-error @+1 {{batch extent of prefix is 3 but batch extent of scores is 2 (C7)}}
+  %0 = attn.masked_softmax %s causal(top_left, prefix = %prefix : tensor<3xi32>) : tensor<2x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C8: both segments
+func.func @masked_softmax_c8_both(%s: tensor<1x8x4x4xf32>, %ids: tensor<1x4xi32>) {
+  // expected-error @+1 {{query segments without key segments (C8)}}
+  %0 = "attn.masked_softmax"(%s, %ids) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0>}> ({})
+    : (tensor<1x8x4x4xf32>, tensor<1x4xi32>) -> tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C8: equal element types
+func.func @masked_softmax_c8_type(%s: tensor<1x8x4x4xf32>, %a: tensor<1x4xi32>, %b: tensor<1x4xi64>) {
+  // expected-error @+1 {{element type of query segments is 'i32' but of key segments is 'i64' (C8)}}
+  %0 = attn.masked_softmax %s segments(%a, %b : tensor<1x4xi32>, tensor<1x4xi64>) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C8: one segment a key
+func.func @masked_softmax_c8_length(%s: tensor<1x8x4x4xf32>, %a: tensor<1x4xi32>, %b: tensor<1x5xi32>) {
+  // expected-error @+1 {{sequence length of key segments is 5 but sequence length of scores is 4 (C8)}}
+  %0 = attn.masked_softmax %s segments(%a, %b : tensor<1x4xi32>, tensor<1x5xi32>) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax: what stands after an alignment
+func.func @masked_softmax_prefix_keyword(%s: tensor<1x8x4x4xf32>, %p: index) {
+  // expected-error @+1 {{expected 'prefix'}}
+  %0 = attn.masked_softmax %s causal(top_left, postfix = %p : index) : tensor<1x8x4x4xf32>
+  return
 }

@@ -56,6 +56,8 @@ func.func @scores(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xf16>, %bias: te
 // CHECK: attn.masked_softmax %{{.*}} causal(offset %{{.*}} : index) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} window[2, -1](bottom_right) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} window[0, 0](offset %{{.*}} : tensor<?xi32>) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} causal(offset %{{.*}} : index, prefix = %{{.*}} : tensor<?xi32>) window[4, 0] : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} segments(%{{.*}}, %{{.*}} : tensor<?x?xi64>, tensor<?x?xi64>) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} lengths(%{{.*}} : tensor<?xi32>) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} mask(%{{.*}} : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} causal(bottom_right) window[4, -1] lengths(%{{.*}} : tensor<?xi32>) mask(%{{.*}} : tensor<?x?xi1>) visible {
@@ -63,13 +65,15 @@ func.func @scores(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xf16>, %bias: te
 // CHECK: attn.yield %{{.*}} : i1
 // CHECK: } : tensor<?x8x?x?xf64>
 func.func @masks(%s: tensor<?x8x?x?xf64>, %past: index, %pasts: tensor<?xi32>,
-                 %mask: tensor<?x?xi1>) -> tensor<?x8x?x?xf64> {
+                 %mask: tensor<?x?xi1>, %ids: tensor<?x?xi64>) -> tensor<?x8x?x?xf64> {
   %0 = attn.masked_softmax %s : tensor<?x8x?x?xf64>
   %1 = attn.masked_softmax %0 causal(top_left) : tensor<?x8x?x?xf64>
   %2 = attn.masked_softmax %1 causal(offset %past : index) : tensor<?x8x?x?xf64>
   %3 = attn.masked_softmax %2 window[2, -1](bottom_right) : tensor<?x8x?x?xf64>
   %4 = attn.masked_softmax %3 window[0, 0](offset %pasts : tensor<?xi32>) : tensor<?x8x?x?xf64>
-  %5 = attn.masked_softmax %4 lengths(%pasts : tensor<?xi32>) : tensor<?x8x?x?xf64>
+  %prefix = attn.masked_softmax %4 causal(offset %past : index, prefix = %pasts : tensor<?xi32>) window[4, 0] : tensor<?x8x?x?xf64>
+  %segments = attn.masked_softmax %prefix segments(%ids, %ids : tensor<?x?xi64>, tensor<?x?xi64>) : tensor<?x8x?x?xf64>
+  %5 = attn.masked_softmax %segments lengths(%pasts : tensor<?xi32>) : tensor<?x8x?x?xf64>
   %6 = attn.masked_softmax %5 mask(%mask : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
   %7 = attn.masked_softmax %6 causal(bottom_right) window[4, -1] lengths(%pasts : tensor<?xi32>)
       mask(%mask : tensor<?x?xi1>) visible {

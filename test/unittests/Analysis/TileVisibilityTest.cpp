@@ -72,6 +72,11 @@ private:
         .Case([&](arith::MulIOp) { return u(0) * u(1); })
         .Case([&](arith::RemSIOp) { return at(0) % at(1); })
         .Case([&](arith::DivSIOp) { return at(0) / at(1); })
+        .Case([&](arith::RemUIOp) { return u(0) % u(1); })
+        .Case([&](arith::DivUIOp) { return u(0) / u(1); })
+        .Case([&](arith::FloorDivSIOp) {
+          return llvm::divideFloorSigned(at(0), at(1));
+        })
         .Case([&](arith::MinSIOp) { return std::min(at(0), at(1)); })
         .Case([&](arith::MaxSIOp) { return std::max(at(0), at(1)); })
         .Case([&](arith::AndIOp) { return at(0) & at(1); })
@@ -112,7 +117,7 @@ public:
 
   /// The name of an index.
   std::string integer(int depth) {
-    switch (pick(0, depth > 0 ? 11 : 4)) {
+    switch (pick(0, depth > 0 ? 13 : 4)) {
     case 0:
       return "%i";
     case 1:
@@ -132,10 +137,18 @@ public:
       return binary("subi", depth);
     case 9:
       return binary(pick(0, 1) ? "minsi" : "maxsi", depth);
-    case 10: { // what the analysis does not know
-      std::string three = define("arith.constant 3 : index");
-      return define(std::string("arith.") + (pick(0, 1) ? "remsi " : "muli ") +
-                    integer(depth - 1) + ", " + three + " : index");
+    case 10:
+    case 11: {
+      static const char *ops[] = {"divui", "divsi", "floordivsi", "remui",
+                                  "remsi"};
+      return define(std::string("arith.") + ops[pick(0, 4)] + " " +
+                    integer(depth - 1) + ", " + divisor() + " : index");
+    }
+    case 12: {
+      std::string factor =
+          define("arith.constant " + std::to_string(pick(-4, 4)) + " : index");
+      return define("arith.muli " + integer(depth - 1) + ", " + factor +
+                    " : index");
     }
     default: { // a narrow sum, which may wrap
       std::string x = load(), y = load();
@@ -193,6 +206,14 @@ private:
   }
   std::string load() {
     return define("memref.load %lengths[" + integer(0) + "] : memref<?xi32>");
+  }
+  /// A constant, or what comes at run time and is positive.
+  std::string divisor() {
+    std::string positive =
+        define("arith.constant " + std::to_string(pick(1, 9)) + " : index");
+    return pick(0, 3) ? positive
+                      : define("arith.maxsi " + length() + ", " + positive +
+                               " : index");
   }
   std::string length() {
     return define("arith.index_cast " + load() + " : i32 to index");
@@ -325,6 +346,26 @@ const Exact kExact[] = {
     {"causal with an offset",
      "%d = arith.addi %i, %n : index\n%v = arith.cmpi sle, %j, %d : index\n",
      [](int64_t) -> int64_t { return 0; }, [](int64_t i) { return i + kN; }},
+    {"documents",
+     "%r = arith.divui %i, %n : index\n%c = arith.divui %j, %n : index\n"
+     "%v = arith.cmpi eq, %r, %c : index\n",
+     [](int64_t i) { return i / kN * kN; },
+     [](int64_t i) { return i / kN * kN + kN - 1; }},
+    {"a disjunction of ranges that meet",
+     "%f = arith.constant 80 : index\n%l = arith.subi %i, %f : index\n"
+     "%g = arith.constant 75 : index\n%m = arith.subi %i, %g : index\n"
+     "%u = arith.addi %i, %n : index\n"
+     "%x0 = arith.cmpi sge, %j, %l : index\n"
+     "%x1 = arith.cmpi sle, %j, %i : index\n"
+     "%x = arith.andi %x0, %x1 : i1\n"
+     "%y0 = arith.cmpi sge, %j, %m : index\n"
+     "%y1 = arith.cmpi sle, %j, %u : index\n"
+     "%y = arith.andi %y0, %y1 : i1\n%v = arith.ori %x, %y : i1\n",
+     [](int64_t i) { return i - 80; }, [](int64_t i) { return i + kN; }},
+    {"twice the key",
+     "%two = arith.constant 2 : index\n%d = arith.muli %j, %two : index\n"
+     "%v = arith.cmpi sle, %d, %i : index\n",
+     [](int64_t) -> int64_t { return 0; }, [](int64_t i) { return i / 2; }},
     {"window",
      "%l = arith.subi %i, %n : index\n%x = arith.cmpi sge, %j, %l : index\n"
      "%y = arith.cmpi sle, %j, %i : index\n%v = arith.andi %x, %y : i1\n",

@@ -40,7 +40,11 @@ enum class MaskKind {
   Bias,
   Softcap,
   Region,
-  Branching
+  Branching,
+  Prefix,
+  Segments,
+  Padding,
+  Documents
 };
 constexpr std::pair<MaskKind, const char *> kMasks[] = {
     {MaskKind::None, "none"},
@@ -53,7 +57,14 @@ constexpr std::pair<MaskKind, const char *> kMasks[] = {
     {MaskKind::Bias, "bias"},
     {MaskKind::Softcap, "softcap"},
     {MaskKind::Region, "region"},
-    {MaskKind::Branching, "branching"}};
+    {MaskKind::Branching, "branching"},
+    {MaskKind::Prefix, "prefix"},
+    {MaskKind::Segments, "segments"},
+    {MaskKind::Padding, "padding"},
+    {MaskKind::Documents, "documents"}};
+
+/// Documents of uneven lengths, packed: the ids of positions.
+int64_t segmentAt(int64_t position) { return position * position / 700; }
 
 /// The chain with one mask, as a user writes it. Value heads have `headDim + 3`
 /// features, so that nothing rests on equal head dims.
@@ -128,6 +139,28 @@ std::string graph(int64_t headDim, MaskKind mask) {
         attn.yield %w : i1
       })";
     break;
+  case MaskKind::Prefix:
+    extra = ", %extra: tensor<?xi64>";
+    clause = "causal(top_left, prefix = %extra : tensor<?xi64>)";
+    break;
+  case MaskKind::Segments:
+    extra = ", %extra: tensor<?x?xi32>, %keys: tensor<?x?xi32>";
+    clause = "segments(%extra, %keys : tensor<?x?xi32>, tensor<?x?xi32>)";
+    break;
+  case MaskKind::Padding:
+    extra = ", %extra: tensor<?x1x1x?xi1>";
+    clause = "mask(%extra : tensor<?x1x1x?xi1>)";
+    break;
+  case MaskKind::Documents:
+    clause = R"(causal(bottom_right) visible {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %length = arith.constant 24 : index
+        %x = arith.divui %i, %length : index
+        %y = arith.divui %j, %length : index
+        %w = arith.cmpi eq, %x, %y : index
+        attn.yield %w : i1
+      })";
+    break;
   }
   return "func.func @f(%q: " + qk + ", %k: " + kv + ", %v: " + v + extra +
          ") -> " + o + " {\n%s = attn.qk %q, %k : " + qk + ", " + kv + " -> " +
@@ -154,7 +187,7 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
 
   reference::AttentionOptions options;
   options.scale = 0.375;
-  std::optional<Operand> extra;
+  std::optional<Operand> extra, more;
   llvm::SmallVector<int64_t> full{kBatch, kHeads, sq, skv};
   switch (mask) {
   case MaskKind::None:
@@ -217,9 +250,44 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
       return i == j || j % 5 < 2;
     };
     break;
+  case MaskKind::Prefix: {
+    // One prefix beyond every key, one before all.
+    int64_t prefixes[] = {skv / 2 + 1, -7};
+    extra.emplace(ElementType::i64, llvm::ArrayRef<int64_t>{kBatch}, flush,
+                  [&](int64_t n) { return prefixes[n]; });
+    options.mask = reference::prefix({prefixes[0], prefixes[1]});
+    break;
+  }
+  case MaskKind::Segments:
+    // In the second element, keys of ids that no row has.
+    extra.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{kBatch, sq}, flush,
+                  [&](int64_t n) { return segmentAt(n % sq); });
+    more.emplace(ElementType::i32, llvm::ArrayRef<int64_t>{kBatch, skv}, flush,
+                 [&](int64_t n) {
+                   return n < skv ? segmentAt(n) : 3 - segmentAt(n - skv);
+                 });
+    options.mask = reference::segments(Tensor64::from(extra->host),
+                                       Tensor64::from(more->host));
+    break;
+  case MaskKind::Padding:
+    // Whole blocks without a key, with all keys, and with some.
+    extra.emplace(ElementType::i1, llvm::ArrayRef<int64_t>{kBatch, 1, 1, skv},
+                  flush, [&](int64_t n) {
+                    return n < skv ? n < 64 || n >= 128 : n % skv < skv - 5;
+                  });
+    options.mask = llvm::cantFail(
+        reference::maskTensor(Tensor64::from(extra->host), full));
+    break;
+  case MaskKind::Documents:
+    options.mask = [=](int64_t, int64_t, int64_t i, int64_t j) {
+      return j <= i + skv - sq && i / 24 == j / 24;
+    };
+    break;
   }
   if (extra)
     inputs.push_back(extra->view);
+  if (more)
+    inputs.push_back(more->view);
 
   auto expected = llvm::cantFail(
       reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),

@@ -28,11 +28,13 @@ constexpr int64_t kHeads = 4;
 struct Band {
   bool causal;
   std::optional<std::pair<int64_t, int64_t>> window;
+  bool prefix = false;
 };
 const Band kBands[] = {
     {true, {}},          {false, {{2, 1}}},         {false, {{-1, 2}}},
     {false, {{0, -1}}},  {true, {{3, 0}}},          {true, {{0, -1}}},
-    {false, {{-1, -1}}}, {false, {{kHuge, kHuge}}}, {true, {{kHuge, 1}}}};
+    {false, {{-1, -1}}}, {false, {{kHuge, kHuge}}}, {true, {{kHuge, 1}}},
+    {true, {}, true},    {true, {{3, 0}}, true}};
 const char *const kAlignments[] = {"top_left", "bottom_right",
                                    "offset %past : index",
                                    "offset %pasts : tensor<?xi32>"};
@@ -40,7 +42,8 @@ const char *const kAlignments[] = {"top_left", "bottom_right",
 std::string bandText(const Band &band, const std::string &alignment) {
   std::string text, at = "(" + alignment + ")";
   if (band.causal)
-    text += "causal" + at;
+    text += "causal(" + alignment +
+            (band.prefix ? ", prefix = %pasts : tensor<?xi32>)" : ")");
   if (band.window) {
     text += " window[" + std::to_string(band.window->first) + ", " +
             std::to_string(band.window->second) + "]";
@@ -53,16 +56,18 @@ std::string bandText(const Band &band, const std::string &alignment) {
 /// The operands of all clauses, for given extents.
 struct Operands {
   int64_t past = 2;
-  Tensor64 pasts, lengths, mask;
+  Tensor64 pasts, lengths, mask, rowIds, keyIds;
 };
 
 /// Bits of `clauses`.
-enum { Lengths = 1, Mask = 2, Program = 4, AllClauses = 7 };
+enum { Lengths = 1, Mask = 2, Program = 4, Segments = 8, AllClauses = 15 };
 
 std::string clausesText(unsigned clauses) {
   std::string text;
   if (clauses & Lengths)
     text += " lengths(%lengths : tensor<?xi64>)";
+  if (clauses & Segments)
+    text += " segments(%rowIds, %keyIds : tensor<?x?xi32>, tensor<?x?xi32>)";
   if (clauses & Mask)
     text += " mask(%mask : tensor<?x1x?x?xi1>)";
   if (clauses & Program)
@@ -88,7 +93,8 @@ Visibility visibilityOf(const Band *band, size_t alignment, unsigned clauses,
                        : alignment == 2
                            ? operands.past
                            : static_cast<int64_t>(operands.pasts.at({b}));
-      if (band->causal && !reference::causal(offset)(b, h, i, j))
+      bool inPrefix = band->prefix && j < operands.pasts.at({b});
+      if (band->causal && !inPrefix && !reference::causal(offset)(b, h, i, j))
         return false;
       return !band->window ||
              reference::window(band->window->first, band->window->second,
@@ -98,6 +104,8 @@ Visibility visibilityOf(const Band *band, size_t alignment, unsigned clauses,
     all.push_back([=](int64_t b, int64_t, int64_t, int64_t j) {
       return j < operands.lengths.at({b});
     });
+  if (clauses & Segments)
+    all.push_back(reference::segments(operands.rowIds, operands.keyIds));
   if (clauses & Mask)
     all.push_back(llvm::cantFail(reference::maskTensor(
         operands.mask, {extents.batch, kHeads, extents.rows, extents.keys})));
@@ -132,6 +140,10 @@ void checkVariants(ElementType type, CompiledModule &module,
     });
     operands.mask = c.add(ElementType::i1, {batch, 1, rows, keys},
                           [](int64_t n) { return n * 5 % 7 < 5; });
+    operands.rowIds = c.add(ElementType::i32, {batch, rows},
+                            [](int64_t n) { return n / 3 % 4; });
+    operands.keyIds = c.add(ElementType::i32, {batch, keys},
+                            [](int64_t n) { return n / 2 % 5; });
     std::vector<Tensor64> expected;
     for (const Variant &variant : variants) {
       Visibility visible = visibilityOf(variant.band, variant.alignment,
@@ -165,7 +177,8 @@ std::string functionOf(llvm::ArrayRef<Variant> variants) {
     types += (n ? ", " : "") + s;
   }
   return "func.func @f(%past: index, %pasts: tensor<?xi32>, %lengths: "
-         "tensor<?xi64>, %mask: tensor<?x1x?x?xi1>" +
+         "tensor<?xi64>, %mask: tensor<?x1x?x?xi1>, %rowIds: tensor<?x?xi32>, "
+         "%keyIds: tensor<?x?xi32>" +
          arguments + ") -> (" + types + ") {\n" + body + "return " + results +
          " : " + types + "\n}\n";
 }
@@ -178,7 +191,7 @@ TEST_P(MaskedSoftmax, EveryClauseAndCombination) {
   for (size_t alignment = 0; alignment < std::size(kAlignments); ++alignment)
     for (const Band &band : kBands) {
       // Alone, with all the others, and with some.
-      for (unsigned clauses : {0u, unsigned(AllClauses), 1 + turn % 6})
+      for (unsigned clauses : {0u, unsigned(AllClauses), 1 + turn % 14})
         variants.push_back(
             {&band, alignment, clauses,
              bandText(band, kAlignments[alignment]) + clausesText(clauses)});

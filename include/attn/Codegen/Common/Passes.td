@@ -51,7 +51,7 @@ def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["attn::AttnDialect", "mlir::arith::ArithDialect",
                            "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
-                           "mlir::linalg::LinalgDialect"];
+                           "mlir::linalg::LinalgDialect", "mlir::vector::VectorDialect"];
 }
 
 def ResultsToOutputsPass : Pass<"attn-results-to-outputs", "mlir::ModuleOp"> {

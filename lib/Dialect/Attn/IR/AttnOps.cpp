@@ -379,6 +379,21 @@ LogicalResult MaskedSoftmaxOp::verify() {
         return emitOpError()
                << "window side must be at least -1, got " << side << " (C3)";
   }
+  if (getPrefix() && !getCausal())
+    return emitOpError() << "prefix without causal (C7)";
+  Value querySegments = getQuerySegments(), keySegments = getKeySegments();
+  if (static_cast<bool>(querySegments) != static_cast<bool>(keySegments))
+    return emitOpError() << (querySegments
+                                 ? "query segments without key segments"
+                                 : "key segments without query segments")
+                         << " (C8)";
+  if (querySegments) {
+    Type query = getElementTypeOrSelf(querySegments.getType());
+    Type key = getElementTypeOrSelf(keySegments.getType());
+    if (query != key)
+      return emitOpError() << "element type of query segments is " << query
+                           << " but of key segments is " << key << " (C8)";
+  }
   return verifyExtents(*this);
 }
 

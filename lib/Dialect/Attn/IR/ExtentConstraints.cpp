@@ -126,6 +126,20 @@ void MaskedSoftmaxOp::getExtentConstraints(Constraints &constraints) {
                            "scores"});
   if (getMask())
     addBroadcast(constraints, "C5", getMask(), "mask", getScores(), "scores");
+  if (getPrefix() && isa<ShapedType>(getPrefix().getType()))
+    constraints.push_back({"C7", ExtentRelation::Equal, getPrefix(), 0,
+                           getScores(), 0, "batch extent", "prefix", "scores"});
+  auto addSegments = [&](Value segments, int64_t dim, StringRef name) {
+    if (!segments)
+      return;
+    constraints.push_back({"C8", ExtentRelation::Equal, segments, 0,
+                           getScores(), 0, "batch extent", name, "scores"});
+    constraints.push_back({"C8", ExtentRelation::Equal, segments, 1,
+                           getScores(), dim, "sequence length", name,
+                           "scores"});
+  };
+  addSegments(getQuerySegments(), 2, "query segments");
+  addSegments(getKeySegments(), 3, "key segments");
 }
 
 void WeightedSumOp::getExtentConstraints(Constraints &constraints) {

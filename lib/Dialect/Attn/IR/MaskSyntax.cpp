@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   causal(top_left | bottom_right | offset %o : type)
+//   causal(top_left | bottom_right | offset %o : type [, prefix = %p : type])
 //   window[left, right] [(top_left | bottom_right | offset %o : type)]
-//   lengths(%n : type)  mask(%m : type)  visible { region }
+//   lengths(%n : type)  segments(%q, %k : type, type)  mask(%m : type)
+//   visible { region }
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@ using namespace attn;
 
 namespace {
 
-/// `( top_left )`, `( bottom_right )` or `( offset %o : type )`.
+/// `( top_left`, `( bottom_right` or `( offset %o : type`.
 ParseResult
 parseAlignment(OpAsmParser &parser,
                std::optional<OpAsmParser::UnresolvedOperand> &offset,
@@ -39,7 +40,7 @@ parseAlignment(OpAsmParser &parser,
     if (parser.parseOperand(*offset) || parser.parseColonType(offsetType))
       return failure();
   }
-  return parser.parseRParen();
+  return success();
 }
 
 void printAlignment(OpAsmPrinter &printer, Value offset, Type offsetType,
@@ -47,7 +48,6 @@ void printAlignment(OpAsmPrinter &printer, Value offset, Type offsetType,
   printer << "(" << stringifyAlignment(alignment.getValue());
   if (offset)
     printer << " " << offset << " : " << offsetType;
-  printer << ")";
 }
 
 ParseResult
@@ -63,8 +63,13 @@ parseOperandClause(OpAsmParser &parser,
 
 ParseResult attn::parseMaskClauses(
     OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &offset,
-    Type &offsetType, std::optional<OpAsmParser::UnresolvedOperand> &lengths,
-    Type &lengthsType, std::optional<OpAsmParser::UnresolvedOperand> &mask,
+    Type &offsetType, std::optional<OpAsmParser::UnresolvedOperand> &prefix,
+    Type &prefixType, std::optional<OpAsmParser::UnresolvedOperand> &lengths,
+    Type &lengthsType,
+    std::optional<OpAsmParser::UnresolvedOperand> &querySegments,
+    Type &querySegmentsType,
+    std::optional<OpAsmParser::UnresolvedOperand> &keySegments,
+    Type &keySegmentsType, std::optional<OpAsmParser::UnresolvedOperand> &mask,
     Type &maskType, UnitAttr &causal, AlignmentAttr &alignment,
     DenseI64ArrayAttr &window, Region &visible) {
   while (true) {
@@ -81,6 +86,14 @@ ParseResult attn::parseMaskClauses(
       causal = parser.getBuilder().getUnitAttr();
       if (parseAlignment(parser, offset, offsetType, alignment))
         return failure();
+      if (succeeded(parser.parseOptionalComma())) {
+        prefix.emplace();
+        if (parser.parseKeyword("prefix") || parser.parseEqual() ||
+            parser.parseOperand(*prefix) || parser.parseColonType(prefixType))
+          return failure();
+      }
+      if (parser.parseRParen())
+        return failure();
     } else if (succeeded(parser.parseOptionalKeyword("window"))) {
       if (window)
         return duplicate("window");
@@ -91,12 +104,24 @@ ParseResult attn::parseMaskClauses(
               }))
         return failure();
       window = parser.getBuilder().getDenseI64ArrayAttr(sides);
-      if (!alignment && parseAlignment(parser, offset, offsetType, alignment))
+      if (!alignment &&
+          (parseAlignment(parser, offset, offsetType, alignment) ||
+           parser.parseRParen()))
         return failure();
     } else if (succeeded(parser.parseOptionalKeyword("lengths"))) {
       if (lengths)
         return duplicate("lengths");
       if (parseOperandClause(parser, lengths, lengthsType))
+        return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("segments"))) {
+      if (querySegments)
+        return duplicate("segments");
+      querySegments.emplace();
+      keySegments.emplace();
+      if (parser.parseLParen() || parser.parseOperand(*querySegments) ||
+          parser.parseComma() || parser.parseOperand(*keySegments) ||
+          parser.parseColonType(querySegmentsType) || parser.parseComma() ||
+          parser.parseType(keySegmentsType) || parser.parseRParen())
         return failure();
     } else if (succeeded(parser.parseOptionalKeyword("mask"))) {
       if (mask)
@@ -115,8 +140,11 @@ ParseResult attn::parseMaskClauses(
 }
 
 void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
-                            Type offsetType, Value lengths, Type lengthsType,
-                            Value mask, Type maskType, UnitAttr causal,
+                            Type offsetType, Value prefix, Type prefixType,
+                            Value lengths, Type lengthsType,
+                            Value querySegments, Type querySegmentsType,
+                            Value keySegments, Type keySegmentsType, Value mask,
+                            Type maskType, UnitAttr causal,
                             AlignmentAttr alignment, DenseI64ArrayAttr window,
                             Region &visible) {
   StringRef separator = "";
@@ -127,18 +155,28 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
   if (causal && alignment) {
     begin("causal");
     printAlignment(printer, offset, offsetType, alignment);
+    if (prefix)
+      printer << ", prefix = " << prefix << " : " << prefixType;
+    printer << ")";
   }
   if (window) {
     begin("window");
     printer << "[";
     llvm::interleaveComma(window.asArrayRef(), printer.getStream());
     printer << "]";
-    if (!causal && alignment)
+    if (!causal && alignment) {
       printAlignment(printer, offset, offsetType, alignment);
+      printer << ")";
+    }
   }
   if (lengths) {
     begin("lengths");
     printer << "(" << lengths << " : " << lengthsType << ")";
+  }
+  if (querySegments && keySegments) {
+    begin("segments");
+    printer << "(" << querySegments << ", " << keySegments << " : "
+            << querySegmentsType << ", " << keySegmentsType << ")";
   }
   if (mask) {
     begin("mask");

@@ -13,20 +13,28 @@
 
 namespace attn {
 
-mlir::ParseResult
-parseMaskClauses(mlir::OpAsmParser &parser,
-                 std::optional<mlir::OpAsmParser::UnresolvedOperand> &offset,
-                 mlir::Type &offsetType,
-                 std::optional<mlir::OpAsmParser::UnresolvedOperand> &lengths,
-                 mlir::Type &lengthsType,
-                 std::optional<mlir::OpAsmParser::UnresolvedOperand> &mask,
-                 mlir::Type &maskType, mlir::UnitAttr &causal,
-                 AlignmentAttr &alignment, mlir::DenseI64ArrayAttr &window,
-                 mlir::Region &visible);
+mlir::ParseResult parseMaskClauses(
+    mlir::OpAsmParser &parser,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &offset,
+    mlir::Type &offsetType,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &prefix,
+    mlir::Type &prefixType,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &lengths,
+    mlir::Type &lengthsType,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &querySegments,
+    mlir::Type &querySegmentsType,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &keySegments,
+    mlir::Type &keySegmentsType,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &mask,
+    mlir::Type &maskType, mlir::UnitAttr &causal, AlignmentAttr &alignment,
+    mlir::DenseI64ArrayAttr &window, mlir::Region &visible);
 
 void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                       mlir::Value offset, mlir::Type offsetType,
+                      mlir::Value prefix, mlir::Type prefixType,
                       mlir::Value lengths, mlir::Type lengthsType,
+                      mlir::Value querySegments, mlir::Type querySegmentsType,
+                      mlir::Value keySegments, mlir::Type keySegmentsType,
                       mlir::Value mask, mlir::Type maskType,
                       mlir::UnitAttr causal, AlignmentAttr alignment,
                       mlir::DenseI64ArrayAttr window, mlir::Region &visible);

@@ -78,8 +78,12 @@ void remarkPassed(const Chain &chain) {
     masks.push_back("causal");
   if (softmax.getWindow())
     masks.push_back("window");
+  if (softmax.getPrefix())
+    masks.push_back("prefix");
   if (softmax.getLengths())
     masks.push_back("lengths");
+  if (softmax.getQuerySegments())
+    masks.push_back("segments");
   if (softmax.getMask())
     masks.push_back("a mask tensor");
   if (!softmax.getVisible().empty())
@@ -318,7 +322,8 @@ private:
   bool hidesPairs(ArrayRef<Operation *> program) {
     MaskedSoftmaxOp softmax = chain.softmax;
     return softmax.getAlignment() || softmax.getLengths() ||
-           softmax.getMask() || !softmax.getVisible().empty() ||
+           softmax.getQuerySegments() || softmax.getMask() ||
+           !softmax.getVisible().empty() ||
            llvm::any_of(program, llvm::IsaPred<BiasOp>);
   }
 
@@ -346,23 +351,35 @@ private:
       auto limit = [&](int64_t sign) -> Value {
         return arith::ConstantIndexOp::create(b, sign * farAway);
       };
+      // One index, or that of the batch element.
+      auto cutPosition = [&](Value position) {
+        if (isa<RankedTensorType>(position.getType()))
+          position = tensor::ExtractOp::create(b, position, ValueRange(batch));
+        bool wide = !position.getType().isInteger(32);
+        position = toIndex(b, position);
+        if (wide) {
+          position = arith::MinSIOp::create(b, position, limit(1));
+          position = arith::MaxSIOp::create(b, position, limit(-1));
+        }
+        return position;
+      };
       // The last key of the diagonal: i + offset.
       Value diagonal = i;
       if (bottomRight)
         diagonal = arith::AddIOp::create(b, i, bottomRight);
       if (Value offset = softmax.getOffset()) {
-        if (isa<RankedTensorType>(offset.getType()))
-          offset = tensor::ExtractOp::create(b, offset, ValueRange(batch));
-        bool wide = !offset.getType().isInteger(32);
-        offset = toIndex(b, offset);
-        if (wide) {
-          offset = arith::MinSIOp::create(b, offset, limit(1));
-          offset = arith::MaxSIOp::create(b, offset, limit(-1));
-        }
-        diagonal = arith::AddIOp::create(b, i, offset);
+        diagonal = arith::AddIOp::create(b, i, cutPosition(offset));
       }
-      if (softmax.getCausal())
-        compare(arith::CmpIPredicate::sle, j, diagonal);
+      if (softmax.getCausal()) {
+        Value past =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sle, j, diagonal);
+        if (Value prefix = softmax.getPrefix()) {
+          Value inPrefix = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                                 j, cutPosition(prefix));
+          past = arith::OrIOp::create(b, inPrefix, past);
+        }
+        require(past);
+      }
       if (softmax.getWindow()) {
         ArrayRef<int64_t> window = *softmax.getWindow();
         auto bound = [&](int64_t side) -> Value {
@@ -381,6 +398,11 @@ private:
       compare(
           arith::CmpIPredicate::slt, j,
           toIndex(b, tensor::ExtractOp::create(b, lengths, ValueRange(batch))));
+    if (Value segments = softmax.getQuerySegments())
+      compare(arith::CmpIPredicate::eq,
+              tensor::ExtractOp::create(b, segments, ValueRange{batch, i}),
+              tensor::ExtractOp::create(b, softmax.getKeySegments(),
+                                        ValueRange{batch, j}));
     if (Value mask = softmax.getMask())
       require(extractBroadcast(b, mask, block->getArguments()));
     // A bias that is exactly -inf hides its pair, NaN scores included.
@@ -388,6 +410,9 @@ private:
       if (auto bias = dyn_cast<BiasOp>(op)) {
         Value value =
             extractBroadcast(b, bias.getBias(), block->getArguments());
+        // Exact for narrow types, and then the score program's number too.
+        if (value.getType().getIntOrFloatBitWidth() < 32)
+          value = toFloat(b, value, b.getF32Type());
         auto type = cast<FloatType>(value.getType());
         Value hidden = arith::ConstantOp::create(
             b, b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),

@@ -268,11 +268,14 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
 
     - `causal(top_left | bottom_right | offset %o)`: `j <= i + offset`; the
       offset is 0, `Skv - Sq`, or the operand (one `index`, or one a batch
-      element); it may be negative.
+      element); it may be negative. With `, prefix = %p` in the parentheses:
+      `j < p[b] || j <= i + offset`.
     - `window[left, right]`: `i + offset - left <= j <= i + offset + right`,
       both inclusive, -1 is unbounded. Shares the alignment of `causal`;
       without it, states its own: `window[2, 2](bottom_right)`.
     - `lengths(%n)`: `j < n[b]`.
+    - `segments(%q, %k)`: `q[b, i] == k[b, j]`, for documents packed into one
+      sequence.
     - `mask(%m)`: an `i1` tensor, true is visible, broadcast right-aligned.
     - `visible { (b, h, i, j) -> i1 }`: a program.
 
@@ -287,14 +290,20 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
       equals the extent of `scores`.
     - C6: the region has four `index` arguments, yields one `i1`, and is free
       of side effects.
+    - C7: `prefix` is given only with `causal`; a tensor of prefixes has extent
+      `B`.
+    - C8: query and key segments are both given or both absent, have equal
+      element types, and are `[B, Sq]` and `[B, Skv]`.
 
     ```mlir
     %p = attn.masked_softmax %s causal(bottom_right) lengths(%n : tensor<?xi32>) : tensor<?x8x?x?xf32>
     ```
   }];
   let arguments = (ins Attn_Scores:$scores,
-    Optional<Attn_Offset>:$offset,
+    Optional<Attn_Offset>:$offset, Optional<Attn_Offset>:$prefix,
     Optional<TensorRankOf<[I32, I64, Index], [1]>>:$lengths,
+    Optional<TensorRankOf<[I32, I64, Index], [2]>>:$query_segments,
+    Optional<TensorRankOf<[I32, I64, Index], [2]>>:$key_segments,
     Optional<AnyRankedTensor>:$mask,
     UnitAttr:$causal,
     OptionalAttr<Attn_AlignmentAttr>:$alignment,
@@ -302,8 +311,10 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
   let results = (outs Attn_Scores:$result);
   let regions = (region MaxSizedRegion<1>:$visible);
   let assemblyFormat = [{
-    $scores custom<MaskClauses>($offset, type($offset), $lengths, type($lengths),
-      $mask, type($mask), $causal, $alignment, $window, $visible)
+    $scores custom<MaskClauses>($offset, type($offset), $prefix, type($prefix),
+      $lengths, type($lengths), $query_segments, type($query_segments),
+      $key_segments, type($key_segments), $mask, type($mask), $causal,
+      $alignment, $window, $visible)
     attr-dict `:` type($scores)
   }];
   let hasVerifier = 1;
