@@ -11,6 +11,10 @@
 // register tile of dot products is reduced to one vector of scores, the softmax
 // runs with keys in lanes, and the maximum is the block's true one.
 //
+// Memory is the limit, and must never wait for arithmetic: while the keys of a
+// block are read, its values are prefetched, and while those are read, the keys
+// of the next block are. Addresses past the end are harmless to a prefetch.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ProgramVectorizer.h"
@@ -20,6 +24,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -38,6 +43,13 @@ public:
     headDim = cast<MemRefType>(op.getKey().getType()).getDimSize(1);
     valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(1);
     stepKeys = lanes / rows;
+    vectors =
+        std::max<int64_t>(1, op.getSchedule()->getRegisters()[0] *
+                                 op.getSchedule()->getRegisters()[1] / rows);
+    vectors = std::min<int64_t>(
+        vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
+    pairedKeys = isBF16(op.getKey());
+    pairedValues = isBF16(op.getValue()) && vectors % 2 == 0;
   }
 
   LogicalResult run() {
@@ -68,18 +80,119 @@ private:
   }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Calls `body(column, mask)` for each vector of `extent` columns; the mask
-  /// is null but for the last, ragged one.
-  void forEachVector(int64_t extent, ValueRange init, Vectors &carried,
-                     function_ref<Vectors(Value, Value, ValueRange)> body) {
-    int64_t whole = extent / lanes * lanes;
-    carried = emitLoop(b, zero, e.index(whole), lanes, init,
-                       [&](Value column, ValueRange values) {
-                         return body(column, Value(), values);
-                       });
+  static bool isBF16(Value memref) {
+    return cast<MemRefType>(memref.getType()).getElementType().isBF16();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Columns
+  //===--------------------------------------------------------------------===//
+
+  /// One or two vectors of columns, counted from some first one.
+  struct Piece {
+    int64_t column;
+    /// Columns that exist, when that is less than a vector; else 0.
+    int64_t ragged;
+    /// `2 * lanes` columns: those at even places, then those at odd ones.
+    bool paired;
+  };
+
+  /// `columns` as pieces, pairs first where `paired`.
+  SmallVector<Piece> splitColumns(int64_t columns, bool paired) const {
+    SmallVector<Piece> pieces;
+    int64_t at = 0;
+    for (; paired && at + 2 * lanes <= columns; at += 2 * lanes)
+      pieces.push_back({at, 0, true});
+    for (; at < columns; at += lanes)
+      pieces.push_back({at, at + lanes > columns ? columns - at : 0, false});
+    return pieces;
+  }
+
+  /// The vectors of `memref[row, first + ...]`, widened to f32.
+  Vectors loadColumns(Value memref, Value row, Value first,
+                      ArrayRef<Piece> pieces) {
+    Vectors result;
+    for (const Piece &piece : pieces) {
+      Value column = add(first, piece.column);
+      if (piece.paired) {
+        auto [even, odd] = e.loadBF16Pairs(memref, {row, column});
+        llvm::append_values(result, even, odd);
+        continue;
+      }
+      Value mask;
+      if (piece.ragged)
+        mask = e.firstLanes(e.index(piece.ragged));
+      result.push_back(e.loadWidened(memref, {row, column}, mask));
+    }
+    return result;
+  }
+
+  /// The same of an f32 tile whose rows are whole vectors in order.
+  Vectors loadTile(Value tile, Value row, Value first, ArrayRef<Piece> pieces) {
+    Vectors result;
+    for (const Piece &piece : pieces) {
+      Value x = e.load(tile, {row, add(first, piece.column)});
+      if (!piece.paired) {
+        result.push_back(x);
+        continue;
+      }
+      auto [even, odd] = e.deinterleave(
+          x, e.load(tile, {row, add(first, piece.column + lanes)}));
+      llvm::append_values(result, even, odd);
+    }
+    return result;
+  }
+
+  void storeTile(ValueRange values, Value tile, Value row, Value first,
+                 ArrayRef<Piece> pieces) {
+    for (const Piece &piece : pieces) {
+      Value x = values.front();
+      if (piece.paired) {
+        Value second;
+        std::tie(x, second) = e.interleave(x, values[1]);
+        e.store(second, tile, {row, add(first, piece.column + lanes)});
+      }
+      e.store(x, tile, {row, add(first, piece.column)});
+      values = values.drop_front(piece.paired ? 2 : 1);
+    }
+  }
+
+  /// Columns of `memref` in one cache line.
+  static int64_t lineColumns(Value memref) {
+    constexpr int64_t kLineBytes = 64;
+    auto type = cast<MemRefType>(memref.getType());
+    return kLineBytes * 8 / type.getElementTypeBitWidth();
+  }
+
+  /// Asks for `columns` columns of a row.
+  void prefetchColumns(Value memref, Value row, Value first, int64_t columns) {
+    for (int64_t at = 0; at < columns; at += lineColumns(memref))
+      e.prefetch(memref, {row, add(first, at)});
+  }
+
+  /// Calls `body(column, count, other)` for groups of `step` columns of
+  /// [0, extent) and for what is left; `other` says whether an operand with
+  /// `otherExtent` columns has them too.
+  Vectors
+  forEachColumns(int64_t extent, int64_t otherExtent, int64_t step,
+                 ValueRange init,
+                 function_ref<Vectors(Value, int64_t, bool, ValueRange)> body) {
+    int64_t whole = extent / step * step;
+    int64_t common = std::min(extent, otherExtent) / step * step;
+    Vectors carried(init);
+    auto emitRange = [&](int64_t from, int64_t to, bool other) {
+      if (from < to)
+        carried = emitLoop(b, e.index(from), e.index(to), step, carried,
+                           [&](Value column, ValueRange values) {
+                             return body(column, step, other, values);
+                           });
+    };
+    emitRange(0, common, /*other=*/true);
+    emitRange(common, whole, /*other=*/false);
     if (whole < extent)
       carried =
-          body(e.index(whole), e.firstLanes(e.index(extent - whole)), carried);
+          body(e.index(whole), extent - whole, whole < otherExtent, carried);
+    return carried;
   }
 
   //===--------------------------------------------------------------------===//
@@ -88,6 +201,9 @@ private:
 
   /// scores[r][j] = dot(q_r, k_j), `stepKeys` keys a step.
   void emitScores() {
+    query = op.getQuery();
+    if (pairedKeys)
+      orderQuery();
     Value step = e.index(stepKeys);
     Value rest = arith::RemUIOp::create(b, keyCount, step);
     Value whole = arith::SubIOp::create(b, keyCount, rest);
@@ -105,6 +221,26 @@ private:
     emitStep(whole, arith::SubIOp::create(b, keyCount, e.index(1)));
   }
 
+  /// Copies the query once a block with its columns in the order of the keys.
+  void orderQuery() {
+    for (int64_t r = 0; r < rows; ++r)
+      forEachColumns(
+          headDim, headDim, keyColumns(), {},
+          [&](Value d, int64_t columns, bool, ValueRange) {
+            Vectors ordered = loadTile(op.getQuery(), e.index(r), d,
+                                       splitColumns(columns, /*paired=*/true));
+            for (auto [v, x] : llvm::enumerate(ordered))
+              e.store(x, scratch.query, {e.index(r), add(d, v * lanes)});
+            return Vectors();
+          });
+    query = scratch.query;
+  }
+
+  /// Columns of a key that one iteration takes: whole lines and whole pairs.
+  int64_t keyColumns() {
+    return std::max(lineColumns(op.getKey()), pairedKeys ? 2 * lanes : lanes);
+  }
+
   void emitStep(Value j, Value last) {
     Vectors keys;
     for (int64_t t = 0; t < stepKeys; ++t) {
@@ -112,22 +248,31 @@ private:
       keys.push_back(last ? arith::MinSIOp::create(b, key, last).getResult()
                           : key);
     }
+    Value nextBlock = e.index(op.getSchedule()->getTile()[1]);
     Vectors sums(lanes, e.splat(0.0f));
-    forEachVector(headDim, sums, sums,
-                  [&](Value d, Value mask, ValueRange acc) -> Vectors {
-                    Vectors next(acc), ks;
-                    for (Value key : keys)
-                      ks.push_back(e.loadWidened(op.getKey(), {key, d}, mask));
-                    // Columns of the query past the head dim are 0.
-                    for (int64_t r = 0; r < rows; ++r) {
-                      Value q = e.load(op.getQuery(), {e.index(r), d});
-                      for (int64_t t = 0; t < stepKeys; ++t) {
-                        Value &sum = next[r * stepKeys + t];
-                        sum = e.fma(q, ks[t], sum);
-                      }
-                    }
-                    return next;
-                  });
+    sums = forEachColumns(
+        headDim, valueDim, keyColumns(), sums,
+        [&](Value d, int64_t columns, bool isValue, ValueRange acc) {
+          Vectors next(acc);
+          SmallVector<Piece> pieces = splitColumns(columns, pairedKeys);
+          SmallVector<Vectors> ks;
+          for (Value key : keys) {
+            ks.push_back(loadColumns(op.getKey(), key, d, pieces));
+            // Longer keys than values: the rest of the next block's.
+            prefetchColumns(isValue ? op.getValue() : op.getKey(),
+                            isValue ? key : add(key, nextBlock), d, columns);
+          }
+          // Columns of the query past the head dim are 0.
+          for (size_t v = 0; v < ks[0].size(); ++v)
+            for (int64_t r = 0; r < rows; ++r) {
+              Value q = e.load(query, {e.index(r), add(d, v * lanes)});
+              for (int64_t t = 0; t < stepKeys; ++t) {
+                Value &sum = next[r * stepKeys + t];
+                sum = e.fma(q, ks[t][v], sum);
+              }
+            }
+          return next;
+        });
     Value scores = e.sumEach(sums);
     for (int64_t r = 0; r < rows; ++r) {
       Value part = scores;
@@ -233,40 +378,34 @@ private:
   }
 
   void emitWeightedSumOf(bool select) {
-    int64_t vectors =
-        std::max<int64_t>(1, op.getSchedule()->getRegisters()[0] *
-                                 op.getSchedule()->getRegisters()[1] / rows);
-    vectors = std::min<int64_t>(
-        vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
-    int64_t width = vectors * lanes, whole = valueDim / width * width;
-    emitLoop(b, zero, e.index(whole), width, {},
-             [&](Value d, ValueRange) -> Vectors {
-               emitColumns(d, width, select);
-               return {};
-             });
-    if (whole < valueDim)
-      emitColumns(e.index(whole), valueDim - whole, select);
+    forEachColumns(
+        valueDim, headDim, vectors * lanes, {},
+        [&](Value d, int64_t columns, bool isKey, ValueRange) -> Vectors {
+          emitColumns(d, columns, isKey, select);
+          return {};
+        });
   }
 
   /// acc[r, d + ...] = acc * factor + sum_j weights[r, j] * value[j, d + ...].
-  void emitColumns(Value d, int64_t columns, bool select) {
-    int64_t vectors = llvm::divideCeil(columns, lanes);
-    Vectors masks(vectors), init;
-    if (columns % lanes)
-      masks.back() = e.firstLanes(e.index(columns % lanes));
+  /// Meanwhile the next block's keys are prefetched, or its values where keys
+  /// have no such columns.
+  void emitColumns(Value d, int64_t columns, bool isKey, bool select) {
+    SmallVector<Piece> pieces = splitColumns(columns, pairedValues);
+    Vectors init;
     for (int64_t r = 0; r < rows; ++r) {
       Value factor = e.broadcast(
           memref::LoadOp::create(b, scratch.factors, ValueRange(e.index(r))));
-      for (int64_t v = 0; v < vectors; ++v)
-        init.push_back(arith::MulFOp::create(
-            b, e.load(op.getAcc(), {e.index(r), add(d, v * lanes)}), factor));
+      for (Value x : loadTile(op.getAcc(), e.index(r), d, pieces))
+        init.push_back(arith::MulFOp::create(b, x, factor));
     }
+    size_t count = init.size() / rows;
+    Value nextBlock = e.index(op.getSchedule()->getTile()[1]);
     Vectors sums = emitLoop(
         b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
-          Vectors next(acc), values;
-          for (int64_t v = 0; v < vectors; ++v)
-            values.push_back(
-                e.loadWidened(op.getValue(), {j, add(d, v * lanes)}, masks[v]));
+          Vectors next(acc);
+          Vectors values = loadColumns(op.getValue(), j, d, pieces);
+          prefetchColumns(isKey ? op.getKey() : op.getValue(),
+                          add(j, nextBlock), d, columns);
           for (int64_t r = 0; r < rows; ++r) {
             Value weight = memref::LoadOp::create(b, scratch.weights,
                                                   ValueRange{e.index(r), j});
@@ -279,8 +418,8 @@ private:
                   b, arith::CmpFPredicate::UNE, flag,
                   arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f)));
             }
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value &sum = next[r * vectors + v];
+            for (size_t v = 0; v < count; ++v) {
+              Value &sum = next[r * count + v];
               Value more = e.fma(weight, values[v], sum);
               sum =
                   select
@@ -291,9 +430,8 @@ private:
           return next;
         });
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        e.store(sums[r * vectors + v], op.getAcc(),
-                {e.index(r), add(d, v * lanes)});
+      storeTile(ValueRange(sums).slice(r * count, count), op.getAcc(),
+                e.index(r), d, pieces);
   }
 
   ImplicitLocOpBuilder &b;
@@ -301,7 +439,12 @@ private:
   VectorEmitter e;
   FewRowsScratch scratch;
   int64_t lanes, rows, headDim, valueDim, stepKeys;
+  /// Vectors of columns of a register tile of the weighted sum.
+  int64_t vectors;
+  bool pairedKeys, pairedValues;
   Value keyCount, zero;
+  /// The query tile, its columns in the order of the keys' vectors.
+  Value query;
 };
 
 } // namespace

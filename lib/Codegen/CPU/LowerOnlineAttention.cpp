@@ -212,22 +212,38 @@ private:
 
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Scores of keys [j, j + rows), one vector list a key, hidden ones -inf.
-  /// `start[v]` is what the accumulators of vector `v` start from. With a score
-  /// program, `start` is subtracted after it instead.
-  SmallVector<Vectors> scores(Value j, int64_t rows, ValueRange start) {
+  /// Asks for the values of `keys` long before the weighted sum reads them: it
+  /// goes down the columns of a block, faster than memory delivers lines.
+  void prefetchValues(ValueRange keys) {
+    constexpr int64_t kLineBits = 64 * 8;
+    auto type = cast<MemRefType>(op.getValue().getType());
+    int64_t columns = kLineBits / type.getElementTypeBitWidth();
+    emitLoop(b, zero, e.index(valueDim), columns, {},
+             [&](Value d, ValueRange) -> Vectors {
+               for (Value key : keys)
+                 e.prefetch(op.getValue(), {key, d});
+               return {};
+             });
+  }
+
+  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf.
+  /// Past the end the last key is repeated: no second copy of the code for what
+  /// is left of a block. `start[v]` is what the accumulators of vector `v`
+  /// start from. With a score program, `start` is subtracted after it instead.
+  SmallVector<Vectors> scores(Value j, ValueRange start) {
     bool program = programs.hasScore();
-    Vectors init;
+    Vectors init, keys;
     Value none = e.splat(0.0f);
-    for (int64_t r = 0; r < rows; ++r)
+    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    for (int64_t r = 0; r < keyRows; ++r) {
+      keys.push_back(
+          r == 0 ? j : arith::MinSIOp::create(b, add(j, r), last).getResult());
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
-    Vectors keys;
-    for (int64_t r = 0; r < rows; ++r)
-      keys.push_back(add(j, r));
-    Vectors exists = programs.hasMask() ? clampKeys(keys) : Vectors();
+    }
+    prefetchValues(keys);
     Vectors flat = emitOuterProduct(
-        e, zero, e.index(headDim), rows, vectors, init,
+        e, zero, e.index(headDim), keyRows, vectors, init,
         [&](Value d, int64_t r) {
           return e.broadcast(toF32(
               memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
@@ -235,8 +251,8 @@ private:
         [&](Value d, int64_t v) {
           return e.load(queryT, {d, add(group, v * lanes)});
         });
-    SmallVector<Vectors> result(rows);
-    for (int64_t r = 0; r < rows; ++r)
+    SmallVector<Vectors> result(keyRows);
+    for (int64_t r = 0; r < keyRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value s = flat[r * vectors + v];
         Value key = keys[r];
@@ -245,26 +261,12 @@ private:
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
-        if (programs.hasMask()) {
-          Value seen = arith::AndIOp::create(b, programs.visible(key, v),
-                                             e.broadcast(exists[r]));
-          s = arith::SelectOp::create(b, seen, s, e.splat(-INFINITY));
-        }
+        if (programs.hasMask())
+          s = arith::SelectOp::create(b, programs.visible(key, v), s,
+                                      e.splat(-INFINITY));
         result[r].push_back(s);
       }
     return result;
-  }
-
-  /// Repeats the block's last key for those beyond it; returns which exist.
-  Vectors clampKeys(Vectors &keys) {
-    Vectors exists;
-    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
-    for (Value &key : keys) {
-      exists.push_back(
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last));
-      key = arith::MinSIOp::create(b, key, last);
-    }
-    return exists;
   }
 
   Value toF32(Value scalar) {
@@ -297,6 +299,17 @@ private:
 
   Value loadWeight(Value j, int64_t v) {
     return e.load(weights, {j, e.index(v * lanes)});
+  }
+
+  /// 1 in every lane when key `j` of the block exists, else 0.
+  Value countOf(Value j) {
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, j, keyCount);
+    auto constant = [&](float value) {
+      return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+    };
+    return e.broadcast(
+        arith::SelectOp::create(b, exists, constant(1.0f), constant(0.0f)));
   }
 
   void emitGroup(Value groupOffset) {
@@ -373,18 +386,6 @@ private:
     emitWeightedSum();
   }
 
-  /// `body` over the group's keys, a register tile at a time. In a masked block
-  /// the last tile goes beyond the end, where keys are hidden.
-  Vectors emitKeyLoop(
-      ValueRange init,
-      function_ref<Vectors(Value j, ValueRange carried, int64_t rows)> body) {
-    if (!programs.hasMask())
-      return emitGroupedLoop(b, keyCount, keyRows, init, body);
-    return emitLoop(
-        b, keyBegin, keyEnd, keyRows, init,
-        [&](Value j, ValueRange carried) { return body(j, carried, keyRows); });
-  }
-
   /// Weights and block sums with the maximum as it is; returns whether every
   /// sum is at most 2^10, in which case the running sum is updated.
   Value emitLazyBlock(ValueRange max) {
@@ -393,18 +394,23 @@ private:
       start.push_back(arith::NegFOp::create(b, m));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitKeyLoop(
-        sums, [&](Value j, ValueRange carried, int64_t rows) -> Vectors {
-          Vectors next(carried);
-          SmallVector<Vectors> block = scores(j, rows, start);
-          for (int64_t r = 0; r < rows; ++r)
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value weight = e.exp(block[r][v]);
-              storeWeight(weight, add(j, r), v);
-              next[v] = arith::AddFOp::create(b, next[v], weight);
-            }
-          return next;
-        });
+    sums = emitLoop(b, keyBegin, keyEnd, keyRows, sums,
+                    [&](Value j, ValueRange carried) -> Vectors {
+                      Vectors next(carried);
+                      SmallVector<Vectors> block = scores(j, start);
+                      for (int64_t r = 0; r < keyRows; ++r) {
+                        // Repetitions of the last key count 0 times.
+                        Value exists = r == 0 ? Value() : countOf(add(j, r));
+                        for (int64_t v = 0; v < vectors; ++v) {
+                          Value weight = e.exp(block[r][v]);
+                          storeWeight(weight, add(j, r), v);
+                          next[v] = exists ? e.fma(weight, exists, next[v])
+                                           : arith::AddFOp::create(b, next[v],
+                                                                   weight);
+                        }
+                      }
+                      return next;
+                    });
     Vectors beyond;
     for (Value sum : sums)
       beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
@@ -424,17 +430,18 @@ private:
   /// The block with its true maximum: scores first, then the new maximum,
   /// weights, and the state rescaled to it.
   void emitExactBlock(ValueRange max) {
-    Vectors newMax = emitKeyLoop(
-        max, [&](Value j, ValueRange carried, int64_t rows) -> Vectors {
-          Vectors next(carried);
-          SmallVector<Vectors> block = scores(j, rows, {});
-          for (int64_t r = 0; r < rows; ++r)
-            for (int64_t v = 0; v < vectors; ++v) {
-              storeWeight(block[r][v], add(j, r), v);
-              next[v] = e.orderedMax(next[v], block[r][v]);
-            }
-          return next;
-        });
+    Vectors newMax = emitLoop(b, keyBegin, keyEnd, keyRows, max,
+                              [&](Value j, ValueRange carried) -> Vectors {
+                                Vectors next(carried);
+                                SmallVector<Vectors> block = scores(j, {});
+                                for (int64_t r = 0; r < keyRows; ++r)
+                                  for (int64_t v = 0; v < vectors; ++v) {
+                                    storeWeight(block[r][v], add(j, r), v);
+                                    next[v] =
+                                        e.orderedMax(next[v], block[r][v]);
+                                  }
+                                return next;
+                              });
     // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
     // weights at 0 rather than NaN.
     Vectors base, factor, sums;

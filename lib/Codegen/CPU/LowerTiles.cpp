@@ -134,7 +134,13 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     int64_t rows = cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
     // The softmax reads and the last step writes whole vectors.
     int64_t keys = schedule.getTile()[1] + schedule.getLanes();
-    return {getScratch(rewriter, op, "weights", {rows, keys}),
+    Value query;
+    if (cast<MemRefType>(op.getKey().getType()).getElementType().isBF16()) {
+      int64_t columns = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
+      columns = llvm::alignTo(columns, schedule.getLanes());
+      query = getScratch(rewriter, op, "query", {rows, columns});
+    }
+    return {query, getScratch(rewriter, op, "weights", {rows, keys}),
             getScratch(rewriter, op, "visible", {rows, keys}),
             getScratch(rewriter, op, "factors", {rows})};
   }

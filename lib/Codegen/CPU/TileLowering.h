@@ -23,17 +23,18 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
-/// `weights` is a `[keys of a block, lanes of a register tile]` f32 scratch;
-/// `allocate` gives what the programs need.
+/// `weights` is an f32 scratch `[keys of a block and 8, lanes of a register
+/// tile]`; `allocate` gives what the programs need.
 mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target, mlir::Value weights,
                                          ScratchAllocator allocate);
 
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
-/// block and one vector]`, factors `[rows]`.
+/// block and one vector]`, factors `[rows]`; for bf16 keys a copy of the query
+/// in whole vectors.
 struct FewRowsScratch {
-  mlir::Value weights, visible, factors;
+  mlir::Value query, weights, visible, factors;
 };
 mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -160,6 +161,49 @@ Value VectorEmitter::loadWidened(Value memref, ValueRange indices, Value mask) {
     value = vector::LoadOp::create(b, type, memref, indices);
   return element.isF32() ? value
                          : arith::ExtFOp::create(b, vectorType(), value);
+}
+
+std::pair<Value, Value> VectorEmitter::loadBF16Pairs(Value memref,
+                                                     ValueRange indices) {
+  VectorType bits = vectorType(b.getI32Type());
+  Value raw = vector::LoadOp::create(
+      b, VectorType::get({2 * lanes}, b.getBF16Type()), memref, indices);
+  raw = vector::BitCastOp::create(b, bits, raw);
+  auto integer = [&](uint32_t value) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(bits, static_cast<int32_t>(value)));
+  };
+  // The bits of a bf16 are the upper half of those of the f32.
+  Value even = arith::ShLIOp::create(b, raw, integer(16));
+  Value odd = arith::AndIOp::create(b, raw, integer(0xffff0000));
+  return {arith::BitcastOp::create(b, vectorType(), even),
+          arith::BitcastOp::create(b, vectorType(), odd)};
+}
+
+std::pair<Value, Value> VectorEmitter::deinterleave(Value first, Value second) {
+  SmallVector<int64_t> even, odd;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    even.push_back(2 * lane);
+    odd.push_back(2 * lane + 1);
+  }
+  return {vector::ShuffleOp::create(b, first, second, even),
+          vector::ShuffleOp::create(b, first, second, odd)};
+}
+
+std::pair<Value, Value> VectorEmitter::interleave(Value even, Value odd) {
+  SmallVector<int64_t> lower, upper;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    int64_t from = lane / 2 + (lane % 2 ? lanes : 0);
+    lower.push_back(from);
+    upper.push_back(from + lanes / 2);
+  }
+  return {vector::ShuffleOp::create(b, even, odd, lower),
+          vector::ShuffleOp::create(b, even, odd, upper)};
+}
+
+void VectorEmitter::prefetch(Value memref, ValueRange indices) {
+  memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
 }
 
 Value VectorEmitter::swapLanes(Value vector, int64_t distance) {

@@ -61,6 +61,18 @@ public:
   /// Loads of f32, f16 or bf16 elements, widened to f32; `mask` may be null.
   mlir::Value loadWidened(mlir::Value memref, mlir::ValueRange indices,
                           mlir::Value mask = {});
+  /// `2 * lanes` bf16 elements as f32: those at even places and those at odd
+  /// ones. One instruction a vector, where widening in order takes two.
+  std::pair<mlir::Value, mlir::Value> loadBF16Pairs(mlir::Value memref,
+                                                    mlir::ValueRange indices);
+  /// Two consecutive vectors to elements at even and at odd places, and back.
+  std::pair<mlir::Value, mlir::Value> deinterleave(mlir::Value first,
+                                                   mlir::Value second);
+  std::pair<mlir::Value, mlir::Value> interleave(mlir::Value even,
+                                                 mlir::Value odd);
+  /// Asks for the cache line of `memref[indices]` in L2. The address need not
+  /// exist.
+  void prefetch(mlir::Value memref, mlir::ValueRange indices);
   /// The sum of all lanes, and the largest (a NaN among others is passed over),
   /// in every lane.
   mlir::Value sumOfLanes(mlir::Value vector);

@@ -25,12 +25,15 @@ namespace {
 /// Register tile: `rows` broadcasts times `vectors` vectors of accumulators,
 /// plus the vectors and one broadcast, must fit the register file:
 /// rows * vectors + vectors + 1 <= registers.
-std::array<int64_t, 2> chooseRegisters(TargetAttr target) {
-  // 4 x 4 of 32 registers leaves room for the exponential; 6 x 2 of 16 is the
-  // largest tile that does not spill.
-  if (target.getNumRegisters() >= 32)
-    return {4, 4};
-  return {6, 2};
+std::array<int64_t, 2> chooseRegisters(TargetAttr target, Kernel kernel) {
+  // Of 16 registers, 6 x 2 is the largest tile that does not spill.
+  if (target.getNumRegisters() < 32)
+    return {6, 2};
+  // More rows mean fewer loads a multiply-add. Matrix products of few rows and
+  // the four rows of a group like powers of two better.
+  if (kernel == Kernel::QueriesInLanes)
+    return {6, 4};
+  return {4, 4};
 }
 
 /// Query rows that share a key head, when they are few and known: the heads of
@@ -48,12 +51,24 @@ int64_t countGroupRows(AttentionOp op) {
 /// A decoding step: too few rows to fill vectors, and all of them read the same
 /// keys, which come from memory once. Keys are split by length alone, so that
 /// bits do not depend on the number of threads.
-ScheduleAttr scheduleFewRows(TargetAttr target, int64_t rows) {
-  std::array<int64_t, 2> registers = chooseRegisters(target);
+ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
+  std::array<int64_t, 2> registers =
+      chooseRegisters(target, Kernel::FeaturesInLanes);
+  // A block is prefetched while the one before it is computed: a third of L1
+  // each for its keys and its values keeps memory busy and leaves nothing to be
+  // evicted before it is read.
+  int64_t lanes = target.getLanes(), rowBytes = 0;
+  for (Value operand : {op.getKey(), op.getValue()}) {
+    auto type = cast<ShapedType>(operand.getType());
+    rowBytes = std::max(rowBytes,
+                        type.getDimSize(3) * type.getElementTypeBitWidth() / 8);
+  }
+  int64_t keys = target.getL1() / 3 / rowBytes / lanes * lanes;
+  keys = std::clamp<int64_t>(keys, lanes, 256);
   return ScheduleAttr::get(
       target.getContext(), Kernel::FeaturesInLanes,
-      {static_cast<int64_t>(llvm::PowerOf2Ceil(rows)), 128}, registers,
-      target.getLanes(), /*split=*/2048);
+      {static_cast<int64_t>(llvm::PowerOf2Ceil(rows)), keys}, registers, lanes,
+      /*split=*/2048);
 }
 
 bool isAllBF16(AttentionOp op) {
@@ -79,10 +94,11 @@ ScheduleAttr schedulePairs(TargetAttr target) {
 ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   int64_t groupRows = countGroupRows(op);
   if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
-    return scheduleFewRows(target, groupRows);
+    return scheduleFewRows(op, target, groupRows);
   if (target.getBf16() != BF16Unit::None && isAllBF16(op))
     return schedulePairs(target);
-  std::array<int64_t, 2> registers = chooseRegisters(target);
+  std::array<int64_t, 2> registers =
+      chooseRegisters(target, Kernel::QueriesInLanes);
   int64_t lanes = target.getLanes();
   // 64 rows amortise each pass over the keys; 64 keys keep the weights of a
   // register tile in L1 next to the K and V rows they meet.
@@ -94,7 +110,7 @@ ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
 }
 
 ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
-  std::array<int64_t, 2> registers = chooseRegisters(target);
+  std::array<int64_t, 2> registers = chooseRegisters(target, Kernel::Gemm);
   int64_t lanes = target.getLanes(), width = registers[1] * lanes;
   int64_t columns = std::max<int64_t>(width, 64 / width * width);
   return ScheduleAttr::get(target.getContext(), Kernel::Gemm,

@@ -117,13 +117,14 @@ private:
       queryTile = memref::AllocOp::create(
           b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
     } else {
-      queryTile = transpose(b, allocate(b, {headDim, tileRows}));
+      queryTile = transpose(b, allocateSpread(headDim));
       factor = op.getScale().convertToDouble();
     }
     PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
     int64_t storedValueDim =
         isPaired() ? cast<MemRefType>(value.getType()).getDimSize(3) : valueDim;
-    acc = allocate(b, {storedValueDim, tileRows});
+    acc = isPaired() ? allocate(b, {storedValueDim, tileRows})
+                     : allocateSpread(storedValueDim);
     max = allocate(b, {tileRows});
     sum = allocate(b, {tileRows});
     fill(b, acc, 0.0f);
@@ -195,6 +196,15 @@ private:
     PackOp::create(b, TypeRange(), perPanel == 1 ? rows : transpose(b, rows),
                    dest, b.getF64FloatAttr(1.0));
     return packed;
+  }
+
+  /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
+  /// vectors apart: one vector of each, which is what the last rows of a query
+  /// are read by, would otherwise fall into a few sets of the cache.
+  Value allocateSpread(int64_t columns) {
+    int64_t vectors = llvm::divideCeil(tileRows, schedule.getLanes());
+    Value storage = allocate(b, {columns, (vectors | 1) * schedule.getLanes()});
+    return viewBlock(storage, 0, columns, tileRows);
   }
 
   /// Online attention over keys [keyBegin, keyEnd). `position` is the tile's

@@ -22,17 +22,38 @@ func.func @block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v
   return
 }
 
+// One loop takes whole and ragged groups of keys: past the end it reads the last
+// key again, whose weight counts 0 times. Values are prefetched with their keys.
+// CHECK-LABEL: func.func @ragged
+// CHECK-SAME: %[[K:[^ ]+]]: memref<?x8xf32>, %[[V:[^ ]+]]: memref<?x32xf32>
+// CHECK: %[[COUNT:.*]] = memref.dim %[[K]]
+// CHECK: scf.for %[[J:[^ ]+]] = %{{[^ ]+}} to %[[COUNT]]
+// CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]],
+// CHECK: %[[SECOND:.*]] = arith.minsi %{{.*}}, %[[LAST]]
+// CHECK: scf.for %[[D:[^ ]+]] =
+// CHECK-NEXT: memref.prefetch %[[V]][%[[J]], %[[D]]]
+// CHECK-NEXT: memref.prefetch %[[V]][%[[SECOND]], %[[D]]]
+// CHECK: memref.load %[[K]][%[[SECOND]],
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %{{.*}}, %[[COUNT]]
+// CHECK: %[[ONE:.*]] = arith.select %[[EXISTS]]
+// CHECK: %[[FACTOR:.*]] = vector.broadcast %[[ONE]]
+// CHECK: %[[WEIGHT:.*]] = math.exp2
+// CHECK: vector.fma %[[WEIGHT]], %[[FACTOR]],
+func.func @ragged(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x32xf32>, %acc: memref<16x32xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %i: index) {
+  attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x32xf32>) outs(%acc, %max, %sum : memref<16x32xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
+  return
+}
+
 // Hidden lanes are -inf by a select, after the score program; a block of values
 // that holds NaN or infinity is summed pair by pair.
 // CHECK-LABEL: func.func @masked_block
 // The test comes once, and each row's bound once; keys are then compared on 32
-// bits, those beyond the end being hidden.
+// bits.
 // CHECK: arith.cmpf uno
 // CHECK: arith.minsi {{.*}} : vector<16xindex>
 // CHECK: %[[BOUND:.*]] = arith.index_cast %{{.*}} : vector<16xindex> to vector<16xi32>
 // CHECK: arith.negf %{{.*}} : vector<16xf32>
-// CHECK: arith.cmpi sle, %{{.*}}, %[[BOUND]] : vector<16xi32>
-// CHECK: %[[VISIBLE:.*]] = arith.andi {{.*}} : vector<16xi1>
+// CHECK: %[[VISIBLE:.*]] = arith.cmpi sle, %{{.*}}, %[[BOUND]] : vector<16xi32>
 // CHECK: arith.select %[[VISIBLE]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 func.func @masked_block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index) {
   attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {

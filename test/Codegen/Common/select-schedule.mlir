@@ -12,7 +12,7 @@
 // AVX2-ISA: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx2
 
 // CHECK-LABEL: func.func @attention
-// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 4], lanes = 16>)
 // AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
 // AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
 // PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 4>)
@@ -22,13 +22,22 @@ func.func @attention(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>) -> t
 }
 
 // The few rows of a decoding step: all heads of a group, with features in lanes.
+// A block of keys is a third of L1: 32 KiB / 3 / (64 * 4 bytes) in whole vectors.
 // CHECK-LABEL: func.func @decode
-// AVX512: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [4, 4], lanes = 16, split = 2048>)
-// AVX2: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [6, 2], lanes = 8, split = 2048>)
-// PORTABLE: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [6, 2], lanes = 4, split = 2048>)
+// AVX512: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 32], registers = [4, 4], lanes = 16, split = 2048>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 40], registers = [6, 2], lanes = 8, split = 2048>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 40], registers = [6, 2], lanes = 4, split = 2048>)
 func.func @decode(%q: tensor<?x6x1x64xf32>, %k: tensor<?x2x?x64xf32>, %init: tensor<?x6x1x64xf32>) -> tensor<?x6x1x64xf32> {
   %o = attn.attention ins(%q, %k, %k : tensor<?x6x1x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>) outs(%init : tensor<?x6x1x64xf32>) scale 1.0 -> tensor<?x6x1x64xf32>
   return %o : tensor<?x6x1x64xf32>
+}
+
+// The longer row of keys and values counts, in bytes.
+// CHECK-LABEL: func.func @decode_narrow
+// AVX512: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 80], registers = [4, 4], lanes = 16, split = 2048>)
+func.func @decode_narrow(%q: tensor<?x6x1x32xbf16>, %k: tensor<?x2x?x32xbf16>, %v: tensor<?x2x?x64xbf16>, %init: tensor<?x6x1x64xbf16>) -> tensor<?x6x1x64xbf16> {
+  %o = attn.attention ins(%q, %k, %v : tensor<?x6x1x32xbf16>, tensor<?x2x?x32xbf16>, tensor<?x2x?x64xbf16>) outs(%init : tensor<?x6x1x64xbf16>) scale 1.0 -> tensor<?x6x1x64xbf16>
+  return %o : tensor<?x6x1x64xbf16>
 }
 
 // Rows that are too many, or whose number is not known, are tiles of rows.
