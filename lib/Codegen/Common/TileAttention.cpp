@@ -491,9 +491,15 @@ private:
     // Whole blocks, or panels, in the two ranges that another one follows.
     int64_t step = isPaired() ? kPairedPanel : blockKeys;
     Value headSteps = x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), step);
-    Value fullLower =
-        x.min(bounds.fullUpper,
-              x.add(bounds.lower, x.mul(headSteps, x.constant(step))));
+    Value fullLower = x.add(bounds.lower, x.mul(headSteps, x.constant(step)));
+    if (isPaired()) {
+      // Even an empty range stands between whole panels.
+      fullLower = x.min(bounds.upper, fullLower);
+      bounds.fullUpper =
+          b.createOrFold<arith::MaxSIOp>(bounds.fullUpper, fullLower);
+    } else {
+      fullLower = x.min(bounds.fullUpper, fullLower);
+    }
     Value fullKeys = x.sub(bounds.fullUpper, fullLower);
     Value isLast = b.createOrFold<arith::CmpIOp>(
         arith::CmpIPredicate::eq, bounds.fullUpper, bounds.upper);
