@@ -1,4 +1,4 @@
-//===- StagedLoads.cpp - Tensors of pairs, transposed block by block ------===//
+//===- StagedLoads.cpp - Tensors of pairs, by rows ------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

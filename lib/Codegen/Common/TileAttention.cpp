@@ -303,8 +303,8 @@ private:
   void emitPrefetch(Value memref, ValueRange leading, Value end, int64_t rows) {
     auto type = cast<MemRefType>(memref.getType());
     int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    Value begin = b.createOrFold<arith::MaxSIOp>(
-        x.sub(end, x.constant(rows)), x.constant(0));
+    Value begin = b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(rows)),
+                                                 x.constant(0));
     auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
