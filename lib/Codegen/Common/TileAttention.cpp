@@ -619,6 +619,14 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
     if (!isa<Float32Type, Float16Type, BFloat16Type>(element))
       return op.emitOpError("has no kernel for the element type ") << element;
   }
+  Kernel kernel = op.getSchedule()->getKernel();
+  if (kernel == Kernel::BF16Tiles || kernel == Kernel::BF16Vectors)
+    for (Value operand : op->getOperands().take_front(3))
+      if (Type element = getElementTypeOrSelf(operand.getType());
+          !element.isBF16())
+        return op.emitOpError("has the schedule of ")
+               << stringifyKernel(kernel)
+               << ", which takes bf16, but operands of " << element;
   for (Value operand : op->getOperands())
     if (isa<MemRefType>(operand.getType()) && !isStrided(operand))
       return op.emitOpError("must have strided operands to be tiled, got ")
