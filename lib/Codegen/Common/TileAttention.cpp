@@ -148,10 +148,31 @@ private:
       at[index] = x.add(at[index], offset);
     if (!op.getMask().empty())
       return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
-    emitLoop(keyBegin, keyEnd, [&](Value key) {
-      emitBlock(queryTile, at, key, blockCount(key, keyEnd),
-                /*masked=*/false);
-    });
+    Value step = schedule.getKernel() == Kernel::QueriesInLanes
+                     ? evenBlocks(x.sub(keyEnd, keyBegin))
+                     : x.constant(blockKeys);
+    auto loop = scf::ForOp::create(b, keyBegin, keyEnd, step);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value key = loop.getInductionVar();
+    emitBlock(queryTile, at, key, x.min(step, x.sub(keyEnd, key)),
+              /*masked=*/false);
+  }
+
+  /// Keys of a block, in whole register tiles, for as few blocks of `keys` as
+  /// the schedule allows: a short last block would cost as much as a long one
+  /// wherever work is for the block and not for its keys.
+  Value evenBlocks(Value keys) {
+    int64_t group = schedule.getRegisters()[0];
+    if (blockKeys % group)
+      return x.constant(blockKeys);
+    Value one = x.constant(1);
+    Value blocks =
+        b.createOrFold<arith::MaxSIOp>(x.ceilDiv(keys, blockKeys), one);
+    Value even = x.div(x.add(keys, x.sub(blocks, one)), blocks);
+    // A step of 0 is no step, whatever the loop's bounds.
+    return b.createOrFold<arith::MaxSIOp>(
+        x.mul(x.ceilDiv(even, group), x.constant(group)), x.constant(group));
   }
 
   /// The rows of all heads of a group as one tile; keys in tasks of
@@ -312,8 +333,8 @@ private:
   void emitPrefetch(Value memref, ValueRange leading, Value end, int64_t rows) {
     auto type = cast<MemRefType>(memref.getType());
     int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    Value begin = b.createOrFold<arith::MaxSIOp>(
-        x.sub(end, x.constant(rows)), x.constant(0));
+    Value begin = b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(rows)),
+                                                 x.constant(0));
     auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
