@@ -26,11 +26,6 @@
 #include <limits>
 #include <mutex>
 
-#if defined(__linux__) && defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 using namespace attn;
 using namespace llvm;
 
@@ -272,17 +267,4 @@ Error attn::runOnThreads(unsigned threads, function_ref<void()> body,
   return createStringError("out of memory: " + Twine(run.failedBytes) +
                            " bytes asked for, " + Twine(used.peakBytes) +
                            " bytes in use at the most");
-}
-
-bool attn::requestAmxPermission() {
-#if defined(__linux__) && defined(__x86_64__) && defined(SYS_arch_prctl)
-  static const bool granted = [] {
-    constexpr long kRequestPermission = 0x1023; // ARCH_REQ_XCOMP_PERM
-    constexpr long kTileData = 18;              // XFEATURE_XTILEDATA
-    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  }();
-  return granted;
-#else
-  return false;
-#endif
 }

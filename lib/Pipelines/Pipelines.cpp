@@ -134,7 +134,7 @@ void attn::populateVectorPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createExpandMathPass());
   pm.addPass(createCSEPass());
-  // vector, memref, scf, arith, math, func
+  // vector, amx, x86vector, memref, scf, arith, math, func
 }
 
 void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
@@ -147,8 +147,10 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createExpandArithPass());
   pm.addPass(createSCFToControlFlowPass());
-  // vector, memref, cf, arith, math, index, ub, func
-  pm.addPass(createConvertVectorToLLVMPass());
+  // vector, amx, x86vector, memref, cf, arith, math, index, ub, func
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.x86Vector = true;
+  pm.addPass(createConvertVectorToLLVMPass(vectors));
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   // The hooks let the caller count, align and fail allocations.

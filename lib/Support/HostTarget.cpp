@@ -28,6 +28,7 @@
 #include <thread>
 
 #ifdef __linux__
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
@@ -36,11 +37,16 @@ using namespace llvm;
 
 namespace {
 
-/// The host's features in the spelling of the target parser.
+/// The host's features in the spelling of the target parser. A process that
+/// does not get tile registers has no AMX.
 StringMap<bool> hostFeatures() {
   StringMap<bool> features;
   for (const auto &entry : sys::getHostCPUFeatures())
     features[entry.getKey()] = entry.getValue();
+  if (features.lookup("amx-tile") && !requestAmxPermission()) {
+    features["amx-tile"] = false;
+    X86::updateImpliedFeatures("amx-tile", /*Enabled=*/false, features);
+  }
   return features;
 }
 
@@ -163,6 +169,19 @@ bool isNeverImplicit(StringRef feature) {
 }
 
 } // namespace
+
+bool attn::requestAmxPermission() {
+#if defined(__linux__) && defined(__x86_64__) && defined(SYS_arch_prctl)
+  static const bool granted = [] {
+    constexpr long kRequestPermission = 0x1023; // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;              // XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return granted;
+#else
+  return false;
+#endif
+}
 
 unsigned attn::usableCores() {
   int cores = get_physical_cores();

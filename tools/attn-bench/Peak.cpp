@@ -11,6 +11,7 @@
 
 #include "attn/ExecutionEngine/CPURuntime.h"
 #include "attn/Support/Error.h"
+#include "attn/Support/HostTarget.h"
 #include "attn/Support/HostTensor.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -62,11 +62,6 @@ struct RunStatistics {
 llvm::Error runOnThreads(unsigned threads, llvm::function_ref<void()> body,
                          RunStatistics *statistics = nullptr);
 
-/// Asks Linux for the use of AMX tiles, once per process (arch_prctl
-/// ARCH_REQ_XCOMP_PERM, feature 18). True when tiles may be used. Threads
-/// created later inherit the permission, so it is asked before the first run.
-bool requestAmxPermission();
-
 /// A function or object that generated code may refer to.
 struct RuntimeSymbol {
   const char *name;

@@ -83,6 +83,11 @@ unsigned usableCores();
 /// that names the missing features.
 llvm::Error hostCanExecute(const Target &target);
 
+/// Asks Linux for the use of AMX tiles, once per process (arch_prctl
+/// ARCH_REQ_XCOMP_PERM, feature 18). True when tiles may be used. Threads
+/// created later inherit the permission, so it is asked before the first run.
+bool requestAmxPermission();
+
 } // namespace attn
 
 #endif // ATTN_SUPPORT_HOSTTARGET_H

@@ -43,7 +43,9 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
       return rewriter.notifyMatchFailure(op, "not one register of f32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     VectorEmitter emitter(b, target.getIsa(), target.getLanes());
-    rewriter.replaceOp(op, emitter.expandedExp2(op.getOperand()));
+    bool coarse =
+        bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+    rewriter.replaceOp(op, emitter.expandedExp2(op.getOperand(), coarse));
     return success();
   }
 

@@ -556,10 +556,7 @@ private:
 
 } // namespace
 
-LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
-                                         OnlineAttentionOp op,
-                                         TargetAttr target, Value weights,
-                                         ScratchAllocator allocate) {
+void attn::remarkScalarPrograms(OnlineAttentionOp op) {
   for (Region &program : op->getRegions()) {
     Operation *culprit;
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
@@ -572,6 +569,13 @@ LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
               "' has no vector form: the program runs lane by lane")
                  .str();
   }
+}
+
+LogicalResult attn::lowerOnlineAttention(RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target, Value weights,
+                                         ScratchAllocator allocate) {
+  remarkScalarPrograms(op);
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   if (failed(OnlineAttentionLowering(b, op, target, weights, allocate).run()))

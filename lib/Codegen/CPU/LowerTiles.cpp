@@ -26,32 +26,35 @@ LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
   auto type = dyn_cast<MemRefType>(op.getOutputs()[0].getType());
   if (!type)
     return failure();
-  int64_t lanes = target.getLanes();
+  int64_t bits = type.getElementTypeBitWidth();
+  if (bits != 32 && bits != 16)
+    return failure();
+  int64_t lanes = target.getLanes() * 32 / bits;
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!type.hasStaticShape() || type.getRank() == 0 ||
       failed(type.getStridesAndOffset(strides, offset)) ||
-      strides.back() != 1 || !type.getElementType().isF32() ||
-      type.getRank() > 2 || type.getShape().back() % lanes)
+      strides.back() != 1 || type.getShape().back() % lanes)
     return failure();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  VectorEmitter e(b, target.getIsa(), lanes);
-  Value vector = e.broadcast(op.getInputs()[0]);
+  VectorEmitter e(b, target.getIsa(), target.getLanes());
+  Value vector = vector::BroadcastOp::create(
+      b, VectorType::get({lanes}, type.getElementType()), op.getInputs()[0]);
   SmallVector<Value> indices;
   std::function<void(int64_t)> fillFrom = [&](int64_t dim) {
     bool innermost = dim + 1 == type.getRank();
-    emitLoop(b, e.index(0), e.index(type.getDimSize(dim)),
-             innermost ? lanes : 1, {},
-             [&](Value i, ValueRange) -> SmallVector<Value> {
-               indices.push_back(i);
-               if (innermost)
-                 e.store(vector, op.getOutputs()[0], indices);
-               else
-                 fillFrom(dim + 1);
-               indices.pop_back();
-               return {};
-             });
+    emitLoop(
+        b, e.index(0), e.index(type.getDimSize(dim)), innermost ? lanes : 1, {},
+        [&](Value i, ValueRange) -> SmallVector<Value> {
+          indices.push_back(i);
+          if (innermost)
+            vector::StoreOp::create(b, vector, op.getOutputs()[0], indices);
+          else
+            fillFrom(dim + 1);
+          indices.pop_back();
+          return {};
+        });
   };
   fillFrom(0);
   rewriter.eraseOp(op);
@@ -103,6 +106,15 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       if (schedule.getKernel() == Kernel::FeaturesInLanes)
         return lowerFewRows(rewriter, block, target,
                             getFewRowsScratch(rewriter, block));
+      auto allocate = [&](StringRef purpose, int64_t number,
+                          ArrayRef<int64_t> shape, Type element) {
+        return getScratch(rewriter, block, purpose, shape, element, number);
+      };
+      if (schedule.getKernel() == Kernel::BF16Tiles ||
+          schedule.getKernel() == Kernel::BF16Vectors)
+        return lowerPairedAttention(rewriter, block, target,
+                                    getPairedScratch(rewriter, block, target),
+                                    allocate);
       return lowerOnlineAttention(
           rewriter, block, target,
           // A register tile may go beyond the last key.
@@ -110,10 +122,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
                      {schedule.getTile()[1] +
                           std::max<int64_t>(schedule.getRegisters()[0], 8),
                       schedule.getRegisters()[1] * schedule.getLanes()}),
-          [&](StringRef purpose, int64_t number, ArrayRef<int64_t> shape,
-              Type element) {
-            return getScratch(rewriter, block, purpose, shape, element, number);
-          });
+          allocate);
     }
     // A fill that is no scratch tile stays for the loops of linalg.
     (void)lowerFill(rewriter, cast<linalg::FillOp>(op), target);
@@ -134,6 +143,37 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return {query, getScratch(rewriter, op, "weights", {rows, keys}),
             getScratch(rewriter, op, "visible", {rows, keys}),
             getScratch(rewriter, op, "factors", {rows})};
+  }
+
+  PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op,
+                                 TargetAttr target) {
+    ScheduleAttr schedule = *op.getSchedule();
+    // Two panels are in flight.
+    int64_t keys = 2 * kPairedPanel;
+    int64_t rows = schedule.getRegisters()[1] * schedule.getLanes();
+    return {getScratch(rewriter, op, "scores", {keys, rows}),
+            getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},
+                       rewriter.getBF16Type()),
+            getScratch(rewriter, op, "start", {1, rows}),
+            getZeros(rewriter, op, target)};
+  }
+
+  /// A panel of values, filled with zeros when the task begins.
+  Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op,
+                 TargetAttr target) {
+    auto type = cast<MemRefType>(op.getValue().getType());
+    Value zeros =
+        getScratch(rewriter, op, "zeros", {1, type.getDimSize(1), kPairedPanel},
+                   rewriter.getBF16Type());
+    if (zeros.use_empty()) {
+      rewriter.setInsertionPointAfterValue(zeros);
+      Value none = arith::ConstantOp::create(
+          rewriter, op.getLoc(), rewriter.getZeroAttr(rewriter.getBF16Type()));
+      auto fill = linalg::FillOp::create(rewriter, op.getLoc(),
+                                         ValueRange(none), ValueRange(zeros));
+      (void)lowerFill(rewriter, fill, target);
+    }
+    return zeros;
   }
 
   /// A scratch of the task that `op` is in, f32 if not said otherwise, shared

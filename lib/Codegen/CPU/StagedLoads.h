@@ -1,4 +1,4 @@
-//===- StagedLoads.h - Tensors of pairs, transposed by block -----*- C++
+//===- StagedLoads.h - Tensors of pairs, transposed by block ----*- C++ -*-===//
 //-*-===//
 //-*-===//
 //

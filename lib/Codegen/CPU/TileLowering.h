@@ -40,6 +40,21 @@ mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
 
+/// Scratch of `lowerPairedAttention` for a group of query rows and two panels
+/// of keys: f32 scores `[keys, rows]`, bf16 weights in pairs `[keys / 2, 2
+/// rows]`, one f32 row of start values, and a panel of values that holds zeros.
+struct PairedScratch {
+  mlir::Value scores, weights, start, zeros;
+};
+mlir::LogicalResult lowerPairedAttention(mlir::RewriterBase &rewriter,
+                                         OnlineAttentionOp op,
+                                         TargetAttr target,
+                                         PairedScratch scratch,
+                                         ScratchAllocator allocate);
+
+/// Says which programs of `op` have no vector form.
+void remarkScalarPrograms(OnlineAttentionOp op);
+
 /// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
 /// 0 times such a value is NaN, and NaN stays in a sum.
 mlir::Value emitHasNonFiniteValue(VectorEmitter &emitter, mlir::Value value,

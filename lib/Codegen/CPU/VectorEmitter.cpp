@@ -51,9 +51,12 @@ Value VectorEmitter::orderedMax(Value current, Value candidate) {
   return arith::SelectOp::create(b, larger, candidate, current);
 }
 
-/// Minimax polynomial of 2^f on [0, 1), degree 5: 1.5e-7 relative.
+/// Minimax polynomials of 2^f on [0, 1): degree 5, 1.5e-7 relative, and degree
+/// 3, 7.5e-5.
 static constexpr float kExp2Coefficients[] = {
     .99999994f, .69315308f, .24015361f, .05582632f, .00898934f, .00187758f};
+static constexpr float kCoarseExp2Coefficients[] = {1.0f, .695146143f,
+                                                    .227564394f, .0771190897f};
 
 Value VectorEmitter::exp2(Value t) { return math::Exp2Op::create(b, t); }
 
@@ -62,11 +65,14 @@ Value VectorEmitter::exp(Value x) {
   return exp2(arith::MulFOp::create(b, x, splat(log2E)));
 }
 
-Value VectorEmitter::expandedExp2(Value t) {
+Value VectorEmitter::expandedExp2(Value t, bool coarse) {
   auto polynomial = [&](Value f) {
-    Value p = splat(kExp2Coefficients[5]);
-    for (int i = 4; i >= 0; --i)
-      p = fma(p, f, splat(kExp2Coefficients[i]));
+    llvm::ArrayRef<float> coefficients = kExp2Coefficients;
+    if (coarse)
+      coefficients = kCoarseExp2Coefficients;
+    Value p = splat(coefficients.back());
+    for (float coefficient : llvm::reverse(coefficients.drop_back()))
+      p = fma(p, f, splat(coefficient));
     return p;
   };
 
@@ -337,4 +343,41 @@ attn::emitOuterProduct(VectorEmitter &emitter, Value lower, Value upper,
         }
         return next;
       });
+}
+
+Value attn::constantF32(ImplicitLocOpBuilder &b, float value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+Value attn::toF32(ImplicitLocOpBuilder &b, Value scalar) {
+  if (scalar.getType().isF32())
+    return scalar;
+  if (scalar.getType().getIntOrFloatBitWidth() > 32)
+    return arith::TruncFOp::create(b, b.getF32Type(), scalar);
+  return arith::ExtFOp::create(b, b.getF32Type(), scalar);
+}
+
+Value attn::fromF32(ImplicitLocOpBuilder &b, Value scalar, Type type) {
+  if (type.isF32())
+    return scalar;
+  if (type.getIntOrFloatBitWidth() > 32)
+    return arith::ExtFOp::create(b, type, scalar);
+  return arith::TruncFOp::create(b, type, scalar);
+}
+
+bool attn::hasUnitColumns(Value memref) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(cast<MemRefType>(memref.getType())
+                       .getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1;
+}
+
+void attn::forEach(ImplicitLocOpBuilder &b, Value lower, Value upper,
+                   function_ref<void(Value)> body) {
+  emitLoop(b, lower, upper, 1, {},
+           [&](Value i, ValueRange) -> SmallVector<Value> {
+             body(i);
+             return {};
+           });
 }

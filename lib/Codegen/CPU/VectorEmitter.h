@@ -47,9 +47,10 @@ public:
   mlir::Value exp2(mlir::Value t);
   /// e^x by `exp2`: the factor log2(e) comes after a maximum was subtracted.
   mlir::Value exp(mlir::Value x);
-  /// 2^t to 2.3 ulp in plain arithmetic: NaN for NaN, 0 for t below -126 and
-  /// for -inf, and something above 2^126 or infinite for t above 127.
-  mlir::Value expandedExp2(mlir::Value t);
+  /// 2^t to 2.3 ulp, or `coarse` to 7.5e-5, in plain arithmetic: NaN for NaN, 0
+  /// for t below -126 and for -inf, and something above 2^126 or infinite for t
+  /// above 127.
+  mlir::Value expandedExp2(mlir::Value t, bool coarse = false);
   /// i1: whether any lane of any of `masks` (vectors of i1) is set.
   mlir::Value anyLane(mlir::ValueRange masks);
 
@@ -100,6 +101,19 @@ private:
   ISA isa;
   int64_t lanes;
 };
+
+/// f32 scalars, and the conversion of any float from and to f32.
+mlir::Value constantF32(mlir::ImplicitLocOpBuilder &b, float value);
+mlir::Value toF32(mlir::ImplicitLocOpBuilder &b, mlir::Value scalar);
+mlir::Value fromF32(mlir::ImplicitLocOpBuilder &b, mlir::Value scalar,
+                    mlir::Type type);
+
+/// Whether the innermost stride of `memref` is known to be 1.
+bool hasUnitColumns(mlir::Value memref);
+
+/// Calls `body(i)` for i in [lower, upper).
+void forEach(mlir::ImplicitLocOpBuilder &b, mlir::Value lower,
+             mlir::Value upper, llvm::function_ref<void(mlir::Value)> body);
 
 /// Emits `for (k = lower; k < upper; ++k) acc[r][v] += scalar(k, r) * vector(k,
 /// v)` with all accumulators in registers, and returns them row by row. `init`

@@ -71,10 +71,32 @@ ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
       /*split=*/2048);
 }
 
+bool isAllBF16(AttentionOp op) {
+  return llvm::all_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
+                      [](Value operand) {
+                        return getElementTypeOrSelf(operand.getType()).isBF16();
+                      });
+}
+
+/// bf16 by pairs. A register tile of AMX is 2 x 2 of the eight tiles, with two
+/// for each side; of vectors, 8 x 2 accumulators of 32 registers. A task is one
+/// group of rows, whose lines of Q and of the output then lie side by side: in
+/// wider tiles they would share a part of the L1 sets. Keys stream from L2.
+ScheduleAttr schedulePairs(TargetAttr target) {
+  bool tiles = target.getBf16() == BF16Unit::Tiles;
+  std::array<int64_t, 2> registers{tiles ? 2 : 8, 2};
+  return ScheduleAttr::get(target.getContext(),
+                           tiles ? Kernel::BF16Tiles : Kernel::BF16Vectors,
+                           {32, 1024}, registers, target.getLanes(),
+                           /*split=*/0);
+}
+
 ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   int64_t groupRows = countGroupRows(op);
   if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
     return scheduleFewRows(op, target, groupRows);
+  if (target.getBf16() != BF16Unit::None && isAllBF16(op))
+    return schedulePairs(target);
   std::array<int64_t, 2> registers =
       chooseRegisters(target, Kernel::QueriesInLanes);
   int64_t lanes = target.getLanes();

@@ -70,10 +70,14 @@ public:
     Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
     queryCount = x.dim(op.getQuery(), 2);
     keyCount = x.dim(op.getKey(), 2);
+    key = op.getKey();
+    value = op.getValue();
     if (schedule.getKernel() == Kernel::FeaturesInLanes)
       return emitFewRows(batches);
     keyGroup = x.div(heads, x.dim(op.getKey(), 1));
     valueGroup = x.div(heads, x.dim(op.getValue(), 1));
+    if (isPaired())
+      packKeysAndValues(batches);
     Value tiles = x.ceilDiv(queryCount, tileRows);
     auto tasks =
         scf::ForallOp::create(b,
@@ -101,14 +105,26 @@ private:
     int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
 
     // Query rows are innermost, where vectors run: tiles are allocated
-    // transposed. Scores stay natural: log2(e) in the query would save one
+    // transposed. bf16 queries stay exact, their scores are scaled. Scores stay
+    // natural: log2(e) in the query would save one
     // multiplication a score and round each score once more, which two large
     // scores that are close do not survive; it would also overflow in the last
     // third of the range of f32.
-    Value queryTile = transpose(b, allocateSpread(headDim));
-    double scale = op.getScale().convertToDouble();
-    PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(scale));
-    acc = allocateSpread(valueDim);
+    Value queryTile;
+    double factor = 1.0;
+    if (isPaired()) {
+      int64_t storedDim = cast<MemRefType>(key.getType()).getDimSize(3);
+      queryTile = memref::AllocOp::create(
+          b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
+    } else {
+      queryTile = transpose(b, allocateSpread(headDim));
+      factor = op.getScale().convertToDouble();
+    }
+    PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
+    int64_t storedValueDim =
+        isPaired() ? cast<MemRefType>(value.getType()).getDimSize(3) : valueDim;
+    acc = isPaired() ? allocate(b, {storedValueDim, tileRows})
+                     : allocateSpread(storedValueDim);
     max = allocate(b, {tileRows});
     sum = allocate(b, {tileRows});
     fill(b, acc, 0.0f);
@@ -116,9 +132,13 @@ private:
     fill(b, sum, 0.0f);
     acc = transpose(b, acc);
 
+    keyBlock = allocateWidened(key);
+    valueBlock = allocateWidened(value);
     emitPrefetch(op.getQuery(), own, firstRow, tileRows);
     emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
+    if (storedValueDim != valueDim)
+      acc = viewBlock(acc, 0, tileRows, valueDim);
     SmallVector<Value> outputs{
         viewRows(b, op.getOutput(), own, firstRow, rows)};
     if (Value lse = op.getLogSumExp())
@@ -126,6 +146,56 @@ private:
     MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                             addLeadingOne(b, max), addLeadingOne(b, sum),
                             outputs);
+  }
+
+  bool isPaired() const {
+    return schedule.getKernel() == Kernel::BF16Tiles ||
+           schedule.getKernel() == Kernel::BF16Vectors;
+  }
+
+  /// Copies keys and values once per head into what products of bf16 pairs
+  /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
+  /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.
+  /// All query tiles of the head share them.
+  void packKeysAndValues(Value batches) {
+    int64_t keyDim = llvm::alignTo(
+        cast<MemRefType>(key.getType()).getDimSize(3), kPairedPanel);
+    int64_t valueDim =
+        llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
+    key = packChunks(batches, key, {keyDim}, 1);
+    value = packChunks(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
+  }
+
+  /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
+  Value packChunks(Value batches, Value source, ArrayRef<int64_t> panelShape,
+                   int64_t perPanel) {
+    constexpr int64_t chunkKeys = 512;
+    int64_t chunkPanels = chunkKeys / perPanel;
+    Value heads = x.dim(source, 1), chunks = x.ceilDiv(keyCount, chunkKeys);
+    SmallVector<int64_t> shape(3, ShapedType::kDynamic);
+    llvm::append_range(shape, panelShape);
+    Value packed = memref::AllocOp::create(
+        b, MemRefType::get(shape, b.getBF16Type()),
+        ValueRange{batches, heads, x.mul(chunks, x.constant(chunkPanels))});
+    OpBuilder::InsertionGuard guard(b);
+    auto tasks =
+        scf::ForallOp::create(b,
+                              ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
+                                                     getAsOpFoldResult(heads),
+                                                     getAsOpFoldResult(chunks)},
+                              ValueRange(), std::nullopt);
+    b.setInsertionPointToStart(tasks.getBody());
+    SmallVector<Value> own{tasks.getInductionVar(0), tasks.getInductionVar(1)};
+    Value chunk = tasks.getInductionVar(2);
+    Value first = x.mul(chunk, x.constant(chunkKeys));
+    Value rows = viewRows(b, source, own, first,
+                          x.min(x.constant(chunkKeys), x.sub(keyCount, first)));
+    Value dest = viewRows(b, packed, own, x.mul(chunk, x.constant(chunkPanels)),
+                          x.constant(chunkPanels));
+    // Keys are the columns of a panel.
+    PackOp::create(b, TypeRange(), perPanel == 1 ? rows : transpose(b, rows),
+                   dest, b.getF64FloatAttr(1.0));
+    return packed;
   }
 
   /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
@@ -365,6 +435,20 @@ private:
     return x.min(x.constant(blockKeys), x.sub(end, key));
   }
 
+  /// i1: whether a block reads no key beside its own: panels hold other keys
+  /// after the last one, unless that is the last of all.
+  Value isWhole(Value key, Value count) {
+    if (!isPaired())
+      return arith::ConstantOp::create(b, b.getBoolAttr(true));
+    auto equal = [&](Value left, Value right) {
+      return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left,
+                                           right);
+    };
+    return b.createOrFold<arith::OrIOp>(
+        equal(count, x.roundDown(count, kPairedPanel)),
+        equal(x.add(key, count), keyCount));
+  }
+
   /// One loop over all blocks between the bounds; each is skipped, full or
   /// partial by what its keys read.
   void emitClassifiedBlocks(Value queryTile, ValueRange at,
@@ -377,7 +461,9 @@ private:
           classes.classify(first, x.sub(x.add(first, count), x.constant(1)));
       auto any = scf::IfOp::create(b, visible.possible, false);
       b.setInsertionPointToStart(any.thenBlock());
-      auto all = scf::IfOp::create(b, visible.sure, true);
+      auto all = scf::IfOp::create(
+          b, b.createOrFold<arith::AndIOp>(visible.sure, isWhole(key, count)),
+          true);
       b.setInsertionPointToStart(all.thenBlock());
       emitBlock(queryTile, at, key, count, /*masked=*/false);
       b.setInsertionPointToStart(all.elseBlock());
@@ -401,10 +487,13 @@ private:
                       x.add(at[2], maskRows));
     // The next task is likely that of the rows before, which sees as many keys
     // before these.
-    if (!isZeroInteger(bounds.lower)) {
+    if (!isPaired() && !isZeroInteger(bounds.lower)) {
       emitPrefetch(op.getKey(), keyAt, bounds.lower, tileRows);
       emitPrefetch(op.getValue(), valueAt, bounds.lower, tileRows);
     }
+    // Packed values are read by whole panels.
+    if (isPaired())
+      bounds.lower = x.roundDown(bounds.lower, kPairedPanel);
     bool isNeverFull = bounds.fullLower == bounds.fullUpper;
     // The part of the task.
     for (Value *bound :
@@ -420,21 +509,23 @@ private:
         emitBlock(queryTile, at, key, blockCount(key, bounds.upper),
                   /*masked=*/true);
       });
-    // Whole blocks in the two ranges that another one follows.
-    Value headBlocks =
-        x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), blockKeys);
+    // Whole blocks, or panels, in the two ranges that another one follows.
+    int64_t step = isPaired() ? kPairedPanel : blockKeys;
+    Value headSteps = x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), step);
     Value fullLower =
         x.min(bounds.fullUpper,
-              x.add(bounds.lower, x.mul(headBlocks, x.constant(blockKeys))));
+              x.add(bounds.lower, x.mul(headSteps, x.constant(step))));
     Value fullKeys = x.sub(bounds.fullUpper, fullLower);
     Value isLast = b.createOrFold<arith::CmpIOp>(
         arith::CmpIPredicate::eq, bounds.fullUpper, bounds.upper);
-    fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, blockKeys));
+    isLast =
+        b.createOrFold<arith::AndIOp>(isLast, isWhole(fullLower, fullKeys));
+    fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, step));
     Value fullUpper = x.add(fullLower, fullKeys);
     Value fullBlocks = x.ceilDiv(fullKeys, blockKeys);
     Value tailBlocks = x.ceilDiv(x.sub(bounds.upper, fullUpper), blockKeys);
     // The head range ends where the full range begins, even when that is empty.
-    headBlocks = x.ceilDiv(x.sub(fullLower, bounds.lower), blockKeys);
+    Value headBlocks = x.ceilDiv(x.sub(fullLower, bounds.lower), blockKeys);
     Value tailBegin = x.add(headBlocks, fullBlocks);
     Value blocks = x.add(tailBegin, tailBlocks);
 
@@ -464,13 +555,47 @@ private:
     emitBlock(queryTile, at, key, count, /*masked=*/true);
   }
 
+  /// A block of narrow floats as f32 in `scratch`, once for all rows of the
+  /// tile; f32 as it is.
+  Value widen(Value rows, Value scratch) {
+    if (!scratch)
+      return rows;
+    PackOp::create(b, TypeRange(), rows, scratch, b.getF64FloatAttr(1.0));
+    int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
+    return memref::SubViewOp::create(
+        b, scratch,
+        ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+        ArrayRef<OpFoldResult>{memref::DimOp::create(b, rows, 0).getResult(),
+                               b.getIndexAttr(columns)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+  }
+
+  /// Scratch for a block of `operand` in f32, or null if that is f32.
+  Value allocateWidened(Value operand) {
+    auto type = cast<MemRefType>(operand.getType());
+    if (type.getElementType().isF32() ||
+        schedule.getKernel() != Kernel::QueriesInLanes)
+      return {};
+    return allocate(b,
+                    {blockKeys, static_cast<int64_t>(llvm::alignTo(
+                                    type.getDimSize(3), schedule.getLanes()))});
+  }
+
   void emitBlock(Value queryTile, ValueRange at, Value key, Value count,
                  bool masked) {
-    Value keys = viewRows(b, op.getKey(), keyAt, key, count);
-    Value values = viewRows(b, op.getValue(), valueAt, key, count);
+    Value keys = viewRows(b, this->key, keyAt, key, count);
+    Value values = isPaired() ? viewRows(b, value, valueAt,
+                                         x.div(key, x.constant(kPairedPanel)),
+                                         x.ceilDiv(count, kPairedPanel))
+                              : viewRows(b, value, valueAt, key, count);
+    if (schedule.getKernel() == Kernel::QueriesInLanes) {
+      keys = widen(keys, keyBlock);
+      values = widen(values, valueBlock);
+    }
     auto block = OnlineAttentionOp::create(
         b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
         at[2], x.add(at[3], key), rows,
+        isPaired() ? op.getScaleAttr() : FloatAttr(),
         headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
     IRMapping mapping;
     if (!op.getScore().empty())
@@ -489,6 +614,8 @@ private:
   /// Heads of one tile.
   int64_t headGroup = 1;
   Value queryCount, keyCount, rows, acc, max, sum;
+  /// Keys and values as the micro-kernel reads them, or scratch for a block.
+  Value key, value, keyBlock, valueBlock;
   /// Query heads of one key head and of one value head.
   Value keyGroup, valueGroup;
   /// Batch element and head of the task in keys and in values.

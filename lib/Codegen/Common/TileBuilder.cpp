@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace attn;
 
 Value attn::viewRows(ImplicitLocOpBuilder &b, Value memref, ValueRange leading,
-               Value row, Value rows) {
+                     Value row, Value rows) {
   auto type = cast<MemRefType>(memref.getType());
   Attribute zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), one);

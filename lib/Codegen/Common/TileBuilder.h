@@ -28,11 +28,21 @@ struct IndexBuilder {
   mlir::Value constant(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(b, value);
   }
-  mlir::Value add(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::AddIOp>(x, y); }
-  mlir::Value sub(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::SubIOp>(x, y); }
-  mlir::Value mul(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::MulIOp>(x, y); }
-  mlir::Value div(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::DivUIOp>(x, y); }
-  mlir::Value min(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::MinSIOp>(x, y); }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return b.createOrFold<mlir::arith::AddIOp>(x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return b.createOrFold<mlir::arith::SubIOp>(x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return b.createOrFold<mlir::arith::MulIOp>(x, y);
+  }
+  mlir::Value div(mlir::Value x, mlir::Value y) {
+    return b.createOrFold<mlir::arith::DivUIOp>(x, y);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    return b.createOrFold<mlir::arith::MinSIOp>(x, y);
+  }
   mlir::Value ceilDiv(mlir::Value x, int64_t y) {
     return div(add(x, constant(y - 1)), constant(y));
   }
@@ -41,7 +51,8 @@ struct IndexBuilder {
     return mul(div(x, constant(y)), constant(y));
   }
   mlir::Value less(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt, x, y);
+    return b.createOrFold<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt,
+                                               x, y);
   }
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
     return b.createOrFold<mlir::arith::SelectOp>(condition, x, y);

@@ -23,8 +23,9 @@ static bool hasUnitInnermostStride(Value memref) {
 
 /// B is packed once into panels `[N / columns, K, columns]`; then each task
 /// computes one tile of C from rows of A and one panel.
-LogicalResult attn::tileMatrixProduct(RewriterBase &rewriter, MatrixProduct product,
-                                ScheduleAttr schedule) {
+LogicalResult attn::tileMatrixProduct(RewriterBase &rewriter,
+                                      MatrixProduct product,
+                                      ScheduleAttr schedule) {
   if (!product.op.hasPureBufferSemantics())
     return product.op.emitOpError("must be on buffers to be tiled");
   if (schedule.getKernel() != Kernel::Gemm)

@@ -257,10 +257,6 @@ TEST(Process, HoldsOneOpenMPRuntime) {
               testing::Not(testing::Contains(testing::HasSubstr("libgomp"))));
 }
 
-TEST(Process, AmxPermissionIsAskedOnce) {
-  EXPECT_EQ(requestAmxPermission(), requestAmxPermission());
-}
-
 uint16_t lowBits(float raw) {
   return static_cast<uint16_t>(llvm::bit_cast<uint32_t>(raw));
 }

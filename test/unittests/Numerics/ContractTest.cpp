@@ -131,6 +131,102 @@ TEST_P(Contract, HiddenMeansAbsent) {
   }
 }
 
+/// The same where tensors say what is hidden: by row, by key, and by pair.
+TEST_P(Contract, HiddenByTensorsMeansAbsent) {
+  constexpr int64_t rows = 70, keys = 150, dim = 20;
+  struct Form {
+    const char *clause, *extra, *scoreOp;
+    std::vector<Shape> shapes;
+    ElementType type;
+    /// Element `n` of operand `which` when keys from `length` on are hidden.
+    double (*element)(size_t which, int64_t n, int64_t length);
+  };
+  const Form forms[] = {
+      {"segments(%a, %c : tensor<?x?xi64>, tensor<?x?xi64>)",
+       ", %a: tensor<?x?xi64>, %c: tensor<?x?xi64>",
+       "",
+       {{1, rows}, {1, keys}},
+       ElementType::i64,
+       [](size_t which, int64_t n, int64_t length) {
+         return which == 1 && n >= length ? 2.0 : 1.0;
+       }},
+      {"causal(offset %a : tensor<?xi32>, prefix = %c : tensor<?xi32>)",
+       ", %a: tensor<?xi32>, %c: tensor<?xi32>",
+       "",
+       {{1}, {1}},
+       ElementType::i32,
+       [](size_t which, int64_t, int64_t length) {
+         return which == 0 ? -1000.0 : static_cast<double>(length);
+       }},
+      {"mask(%a : tensor<?x?xi1>)",
+       ", %a: tensor<?x?xi1>",
+       "",
+       {{rows, keys}},
+       ElementType::i1,
+       [](size_t, int64_t n, int64_t length) {
+         return n % keys < length ? 1.0 : 0.0;
+       }},
+      {"mask(%a : tensor<?x1x1x?xi1>)",
+       ", %a: tensor<?x1x1x?xi1>",
+       "",
+       {{1, 1, 1, keys}},
+       ElementType::i1,
+       [](size_t, int64_t n, int64_t length) {
+         return n < length ? 1.0 : 0.0;
+       }},
+      {"",
+       ", %a: tensor<?x?xf16>",
+       "%t = attn.bias %s, %a : tensor<?x1x?x?xf32>, tensor<?x?xf16>",
+       {{rows, keys}},
+       ElementType::f16,
+       [](size_t, int64_t n, int64_t length) {
+         return n % keys < length ? 0.0 : -INFINITY;
+       }}};
+  for (const Form &form : forms) {
+    SCOPED_TRACE(form.clause);
+    auto module =
+        compileGraph(graph(dim, form.clause, form.extra, form.scoreOp));
+    ASSERT_TRUE(module);
+    for (double poison : {(double)NAN, (double)-INFINITY})
+      for (int64_t length : {0, 1, 37, 64, 149}) {
+        SCOPED_TRACE("length " + std::to_string(length));
+        reference::AttentionOptions options;
+        options.scale = 1.0;
+        options.mask = reference::lengths({length});
+        auto clean = [](int64_t seed) {
+          return [seed](int64_t n) { return patternAt(seed, n) / 4; };
+        };
+        auto poisoned = [&](int64_t seed) {
+          return [=](int64_t n) {
+            return n / dim >= length ? poison : patternAt(seed, n) / 4;
+          };
+        };
+        Shape kv{1, 1, keys, dim};
+        Operand q(ElementType::f32, {1, 1, rows, dim}, true, clean(0));
+        Operand k(ElementType::f32, kv, true, poisoned(1));
+        Operand v(ElementType::f32, kv, true, poisoned(2));
+        Operand cleanK(ElementType::f32, kv, true, clean(1));
+        Operand cleanV(ElementType::f32, kv, true, clean(2));
+        std::vector<CallArgument> inputs{q.view, k.view, v.view};
+        std::vector<std::unique_ptr<Operand>> extras;
+        for (auto [which, shape] : llvm::enumerate(form.shapes)) {
+          size_t number = which;
+          extras.push_back(
+              std::make_unique<Operand>(form.type, shape, true, [&](int64_t n) {
+                return form.element(number, n, length);
+              }));
+          inputs.push_back(extras.back()->view);
+        }
+        auto expected = llvm::cantFail(reference::attention(
+            Tensor64::from(q.host), Tensor64::from(cleanK.host),
+            Tensor64::from(cleanV.host), options));
+        HostTensor o = run(*module, inputs, {1, 1, rows, dim});
+        Comparison comparison = compare(o, expected.o.data);
+        EXPECT_TRUE(comparison.within(4e-6)) << comparison.describe(4e-6);
+      }
+  }
+}
+
 /// A NaN in row r of the queries reaches that row, a NaN in a key every row
 /// that sees it, and no other.
 TEST_P(Contract, VisibleNaNReachesItsRowsOnly) {

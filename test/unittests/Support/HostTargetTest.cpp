@@ -141,4 +141,11 @@ TEST(HostTarget, OtherArchitecturesAreRefused) {
   EXPECT_THAT(errorOf(hostCanExecute(target)), HasSubstr("riscv64"));
 }
 
+TEST(HostTarget, AmxNeedsPermission) {
+  EXPECT_EQ(requestAmxPermission(), requestAmxPermission());
+  llvm::Expected<Target> native = resolveTarget("native");
+  ASSERT_TRUE(static_cast<bool>(native));
+  EXPECT_FALSE(native->amxbf16 && !requestAmxPermission());
+}
+
 } // namespace

@@ -15,7 +15,8 @@ def LowerTilesPass : Pass<"attn-cpu-lower-tiles", "mlir::func::FuncOp"> {
   let summary = "replaces tile ops by micro-kernels in vector, arith and memref";
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
                            "mlir::scf::SCFDialect", "mlir::vector::VectorDialect",
-                           "mlir::math::MathDialect", "mlir::LLVM::LLVMDialect"];
+                           "mlir::math::MathDialect", "mlir::LLVM::LLVMDialect",
+                           "mlir::amx::AMXDialect", "mlir::x86vector::X86VectorDialect"];
 }
 
 def OutlineTasksPass : Pass<"attn-cpu-outline-tasks", "mlir::ModuleOp"> {

@@ -79,6 +79,22 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " lanes";
     return success();
   }
+  if (kernel == Kernel::BF16Tiles || kernel == Kernel::BF16Vectors) {
+    for (int64_t size : tile)
+      if (size % kPairedPanel)
+        return emitError() << "schedule has a tile size of " << size
+                           << ", expected a multiple of " << kPairedPanel
+                           << " for bf16 pairs";
+    if (lanes != 16)
+      return emitError() << "schedule has " << lanes
+                         << " lanes, expected 16 for bf16 pairs";
+  }
+  if (kernel == Kernel::BF16Tiles) {
+    int64_t tiles = registers[0] * registers[1] + registers[0] + registers[1];
+    if (tiles > 8)
+      return emitError() << "schedule needs " << tiles
+                         << " AMX tiles, there are 8";
+  }
   int64_t vectors = registers[1] * lanes;
   int64_t across = kernel == Kernel::Gemm ? tile[1] : tile[0];
   if (across % vectors)

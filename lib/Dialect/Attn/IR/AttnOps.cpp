@@ -45,6 +45,12 @@ LogicalResult verifyShaped(Operation *op, StringRef name, Value value,
   return success();
 }
 
+/// Whether an operand that may have rank 2 or 3 has rank 3.
+bool isInPanels(Value value) {
+  auto type = dyn_cast<ShapedType>(value.getType());
+  return type && type.hasRank() && type.getRank() == 3;
+}
+
 /// A head dim: static and positive.
 LogicalResult verifyHeadDim(Operation *op, StringRef name, Value value,
                             StringRef label) {
@@ -472,19 +478,23 @@ void AttentionOp::getEffects(
 //===----------------------------------------------------------------------===//
 
 LogicalResult PackOp::verify() {
+  bool panels = isInPanels(getDest());
   if (failed(verifyShaped(*this, "source", getSource(), 2, "C1")) ||
-      failed(verifyShaped(*this, "dest", getDest(), 2, "C1")))
+      failed(verifyShaped(*this, "dest", getDest(), panels ? 3 : 2, "C1")))
     return failure();
   auto source = cast<ShapedType>(getSource().getType());
   auto dest = cast<ShapedType>(getDest().getType());
   if (!dest.hasStaticShape())
     return emitOpError() << "dest must have static extents, got " << dest
                          << " (C2)";
+  SmallVector<int64_t> extents(dest.getShape());
+  if (panels)
+    extents = {extents[1], extents[0] * extents[2]};
   for (int64_t d : {0, 1})
-    if (!source.isDynamicDim(d) && source.getDimSize(d) > dest.getDimSize(d))
+    if (!source.isDynamicDim(d) && source.getDimSize(d) > extents[d])
       return emitOpError() << "extent " << d << " of source is "
                            << source.getDimSize(d) << ", more than of dest, "
-                           << dest.getDimSize(d) << " (C2)";
+                           << extents[d] << " (C2)";
   return verifyDestination(*this, "C1");
 }
 
@@ -503,19 +513,33 @@ MutableOperandRange OnlineAttentionOp::getDpsInitsMutable() {
 }
 
 LogicalResult OnlineAttentionOp::verify() {
-  if (failed(verifyShaped(*this, "query", getQuery(), 2, "C1")) ||
+  int64_t rank = isInPanels(getQuery()) ? 3 : 2;
+  if (failed(verifyShaped(*this, "query", getQuery(), rank, "C1")) ||
       failed(verifyShaped(*this, "key", getKey(), 2, "C1")) ||
-      failed(verifyShaped(*this, "value", getValue(), 2, "C1")) ||
+      failed(verifyShaped(*this, "value", getValue(), rank, "C1")) ||
       failed(verifyShaped(*this, "acc", getAcc(), 2, "C1")) ||
       failed(verifyShaped(*this, "max", getMax(), 1, "C1")) ||
       failed(verifyShaped(*this, "sum", getSum(), 1, "C1")) ||
-      failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
+      (rank == 2 && failed(verifyHeadDim(*this, "query", getQuery(), "C2"))) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyExtents(*this)))
     return failure();
   if (getHeadRows() && *getHeadRows() < 1)
     return emitOpError() << "head_rows must be positive, got " << *getHeadRows()
                          << " (C6)";
+  if (getScale() &&
+      failed(verifyFinite(*this, "scale", *getScale(), false, "C7",
+                          cast<FloatType>(getScoreType(getQuery())))))
+    return failure();
+  if (isPaired()) {
+    auto query = cast<ShapedType>(getQuery().getType());
+    auto key = cast<ShapedType>(getKey().getType());
+    if (query.getDimSize(2) != 2 || query.isDynamicDim(0) ||
+        2 * query.getDimSize(0) != key.getDimSize(1))
+      return emitOpError() << "query must hold pairs of the features of key, "
+                              "got "
+                           << query << " and " << key << " (C2)";
+  }
   return verifyDestination(*this, "C1");
 }
 

@@ -28,6 +28,9 @@ namespace attn {
 inline constexpr llvm::StringLiteral kTargetAttrName = "attn.target";
 /// Name of the `#attn.schedule` on ops of other dialects.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
+
+/// Keys of one panel of packed bf16 values: the depth of one AMX product.
+inline constexpr int64_t kPairedPanel = 32;
 /// Argument attributes: the user's name, and names of its dimensions.
 inline constexpr llvm::StringLiteral kNameAttrName = "attn.name";
 inline constexpr llvm::StringLiteral kDimsAttrName = "attn.dims";

@@ -66,7 +66,9 @@ def Attn_RopeLayoutAttr : EnumAttr<Attn_Dialect, Attn_RopeLayout, "rope_layout">
 def Attn_Kernel : I32EnumAttr<"Kernel", "the family of micro-kernels that an op is lowered to", [
     I32EnumAttrCase<"QueriesInLanes", 0, "queries_in_lanes">,
     I32EnumAttrCase<"Gemm", 1, "gemm">,
-    I32EnumAttrCase<"FeaturesInLanes", 2, "features_in_lanes">]> {
+    I32EnumAttrCase<"FeaturesInLanes", 2, "features_in_lanes">,
+    I32EnumAttrCase<"BF16Vectors", 3, "bf16_vectors">,
+    I32EnumAttrCase<"BF16Tiles", 4, "bf16_tiles">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -81,6 +83,16 @@ def Attn_ISA : I32EnumAttr<"ISA", "vector instruction set", [
   let genSpecializedAttr = 0;
 }
 def Attn_ISAAttr : EnumAttr<Attn_Dialect, Attn_ISA, "isa">;
+
+/// What multiplies pairs of bf16 into f32: nothing, AVX512-BF16, or AMX.
+def Attn_BF16Unit : I32EnumAttr<"BF16Unit", "unit that multiplies pairs of bf16", [
+    I32EnumAttrCase<"None", 0, "none">,
+    I32EnumAttrCase<"Vectors", 1, "vectors">,
+    I32EnumAttrCase<"Tiles", 2, "tiles">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_BF16UnitAttr : EnumAttr<Attn_Dialect, Attn_BF16Unit, "bf16_unit">;
 
 //===----------------------------------------------------------------------===//
 // Attributes
@@ -97,12 +109,14 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     written by hand, and then is left alone.
 
     - `kernel`: the micro-kernel family: `queries_in_lanes` for tiles of query
-      rows, `features_in_lanes` for the few rows of a decoding step, `gemm` for
-      matrix products;
+      rows, `bf16_vectors` and `bf16_tiles` for the same tiles in bf16, multiplied
+      pair by pair (AVX512-BF16, AMX), `features_in_lanes` for the few rows of a
+      decoding step, `gemm` for matrix products;
     - `tile`: `[rows, columns]` of one task: query rows and keys of one block
       for attention, rows and columns of the result for a matrix product;
     - `registers`: `[rows, vectors]` of the register tile: `rows` broadcast
-      scalars times `vectors` vectors of accumulators;
+      scalars times `vectors` vectors of accumulators; in AMX tiles of 16 x 16
+      for `bf16_tiles`;
     - `split`: keys of one task, or 0 when a task sees all keys; partial results
       are merged in the order of the keys;
     - `lanes`: f32 elements of one vector.
@@ -125,14 +139,17 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
   let summary = "what code generation knows of the machine";
   let description = [{
     Stands on the module as `attn.target`. Cache sizes are bytes of one core's
-    data caches. `cpu` is LLVM's name.
+    data caches. `cpu` is LLVM's name. `bf16` is the unit that multiplies pairs
+    of bf16, when there is one.
   }];
   let parameters = (ins
     StringRefParameter<"LLVM name of the CPU">:$cpu,
     EnumParameter<Attn_ISA>:$isa,
-    "int64_t":$l1, "int64_t":$l2);
+    "int64_t":$l1, "int64_t":$l2,
+    DefaultValuedParameter<"::attn::BF16Unit", "::attn::BF16Unit::None">:$bf16);
   let assemblyFormat = [{
-    `<` `cpu` `=` $cpu `,` `isa` `=` $isa `,` `l1` `=` $l1 `,` `l2` `=` $l2 `>`
+    `<` `cpu` `=` $cpu `,` `isa` `=` $isa `,` `l1` `=` $l1 `,` `l2` `=` $l2
+    (`,` `bf16` `=` $bf16^)? `>`
   }];
   let extraClassDeclaration = [{
     /// f32 elements of one vector register.

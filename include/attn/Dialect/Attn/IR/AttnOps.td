@@ -427,9 +427,11 @@ def Attn_PackOp : Attn_DestinationOp<"pack"> {
   let description = [{
     `dest[r, d] = source[r, d] * factor` for rows and columns of `source`, 0
     for the rest of `dest`. The layout of `dest` is what the micro-kernel reads;
-    that of `source` is the caller's.
+    that of `source` is the caller's. A `dest` of rank 3, `[C/L, R, L]`, holds
+    panels of `L` columns: `dest[d / L, r, d mod L] = source[r, d]`. `L = 2` gives
+    the pairs that bf16 products take.
 
-    - C1: both have rank 2 and float element types.
+    - C1: `source` has rank 2, `dest` rank 2 or 3, and float element types.
     - C2: `dest` has static extents, no smaller than static ones of `source`.
 
     ```mlir
@@ -458,23 +460,30 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     arXiv:1805.02867; Dao et al., arXiv:2205.14135). A fresh state is
     `acc = 0`, `max = -inf`, `sum = 0`.
 
-    Scores are `dot(q, k)` as they come: the scale is already in `query`.
+    Scores are `dot(q, k)` times `scale`; without it, as they come: the scale is
+    already in `query`.
     `at(b, h, i, j)` is the position of the tile's first pair, so the regions see `(b, h, i + row, j + column)`. Rows
     from `rows` on, when it is given, are padding: their state is undefined.
     With `head_rows`, the tile holds that many rows of each of several heads: row
     `r` is at `(b, h + r / head_rows, i + r mod head_rows)`.
 
-    - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1.
+    For products of bf16 pairs, `query` is `[D/2, M, 2]` and `value` is
+    `[P, Dv, L]`, panels of `L` keys, both as `attn.pack` leaves them; `key`
+    then has `N` rows in a buffer of whole panels.
+
+    - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1, and
+      `query` and `value` in panels, of rank 3.
     - C2: `query` and `key` have equal, static second extents.
     - C3: `key` and `value` have equal first extents.
     - C4: `acc` is `[M, Dv]`, `max` and `sum` are `[M]`.
     - C5: regions are as in `attn.attention`.
     - C6: `head_rows` is positive.
+    - C7: `scale` is finite in the type that scores are accumulated in.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
-    OptionalAttr<I64Attr>:$head_rows,
+    OptionalAttr<F64Attr>:$scale, OptionalAttr<I64Attr>:$head_rows,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
@@ -482,7 +491,7 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
-    (`head_rows` $head_rows^)?
+    (`scale` $scale^)? (`head_rows` $head_rows^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
   }];
@@ -490,6 +499,10 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     mlir::MutableOperandRange getDpsInitsMutable();
+    /// Whether `query` and `value` are in panels.
+    bool isPaired() {
+      return llvm::cast<mlir::ShapedType>(getQuery().getType()).getRank() == 3;
+    }
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- LowerPackAndMerge.cpp - First and last step of a tile --------------===//
+//===- LowerMergePartials.cpp - The last step of a tile -------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Packing transposes a tile of queries into lanes; merging normalises the state
-// and transposes it back into the caller's rows.
+// Merging normalises the state and transposes it back into the caller's rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,181 +20,6 @@
 
 using namespace mlir;
 using namespace attn;
-
-namespace {
-
-Value constantF32(ImplicitLocOpBuilder &b, float value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-}
-
-Value toF32(ImplicitLocOpBuilder &b, Value scalar) {
-  if (scalar.getType().isF32())
-    return scalar;
-  if (scalar.getType().getIntOrFloatBitWidth() > 32)
-    return arith::TruncFOp::create(b, b.getF32Type(), scalar);
-  return arith::ExtFOp::create(b, b.getF32Type(), scalar);
-}
-
-Value fromF32(ImplicitLocOpBuilder &b, Value scalar, Type type) {
-  if (type.isF32())
-    return scalar;
-  if (type.getIntOrFloatBitWidth() > 32)
-    return arith::ExtFOp::create(b, type, scalar);
-  return arith::TruncFOp::create(b, type, scalar);
-}
-
-/// Calls `body(i)` for i in [lower, upper).
-void forEach(ImplicitLocOpBuilder &b, Value lower, Value upper,
-             function_ref<void(Value)> body) {
-  emitLoop(b, lower, upper, 1, {},
-           [&](Value i, ValueRange) -> SmallVector<Value> {
-             body(i);
-             return {};
-           });
-}
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// pack
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Row by row in scalars, for any layout and type.
-void packScalars(ImplicitLocOpBuilder &b, PackOp op, Value factor) {
-  auto destType = cast<MemRefType>(op.getDest().getType());
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value rows = memref::DimOp::create(b, op.getSource(), 0);
-  Value columns = memref::DimOp::create(b, op.getSource(), 1);
-  Value allRows = arith::ConstantIndexOp::create(b, destType.getDimSize(0));
-  Value allColumns = arith::ConstantIndexOp::create(b, destType.getDimSize(1));
-  Value none = constantF32(b, 0.0f);
-  auto storeAt = [&](Value value, Value r, Value d) {
-    memref::StoreOp::create(b, fromF32(b, value, destType.getElementType()),
-                            op.getDest(), ValueRange{r, d});
-  };
-  forEach(b, zero, rows, [&](Value r) {
-    forEach(b, zero, columns, [&](Value d) {
-      Value x =
-          toF32(b, memref::LoadOp::create(b, op.getSource(), ValueRange{r, d}));
-      storeAt(arith::MulFOp::create(b, x, factor), r, d);
-    });
-    forEach(b, columns, allColumns, [&](Value d) { storeAt(none, r, d); });
-  });
-  forEach(b, rows, allRows, [&](Value r) {
-    forEach(b, zero, allColumns, [&](Value d) { storeAt(none, r, d); });
-  });
-}
-
-/// Squares of `lanes x lanes`, transposed in registers. Rows past the end
-/// repeat the last row: each row of the tile is a lane of its own, and nobody
-/// reads those.
-void packTransposed(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
-                    Value destT, Value factor) {
-  int64_t lanes = e.getLanes();
-  auto destType = cast<MemRefType>(op.getDest().getType());
-  Value zero = e.index(0);
-  Value rows = memref::DimOp::create(b, op.getSource(), 0);
-  Value lastRow = arith::SubIOp::create(b, rows, e.index(1));
-  Value scale = e.broadcast(factor);
-  int64_t allColumns = destType.getDimSize(1);
-
-  auto emitSquare = [&](Value firstRow, Value column, int64_t width) {
-    SmallVector<Value> square;
-    for (int64_t r = 0; r < lanes; ++r) {
-      Value row = arith::MinSIOp::create(
-          b, arith::AddIOp::create(b, firstRow, e.index(r)), lastRow);
-      Value x = width == lanes
-                    ? e.load(op.getSource(), {row, column})
-                    : e.maskedLoad(op.getSource(), {row, column},
-                                   e.firstLanes(e.index(width)), e.splat(0.0f));
-      square.push_back(arith::MulFOp::create(b, x, scale));
-    }
-    square = e.transpose(square);
-    for (int64_t d = 0; d < width; ++d)
-      e.store(square[d], destT,
-              {arith::AddIOp::create(b, column, e.index(d)), firstRow});
-  };
-  int64_t whole = allColumns / lanes * lanes;
-  emitLoop(b, zero, e.index(destType.getDimSize(0)), lanes, {},
-           [&](Value row, ValueRange) -> SmallVector<Value> {
-             emitLoop(b, zero, e.index(whole), lanes, {},
-                      [&](Value column, ValueRange) -> SmallVector<Value> {
-                        emitSquare(row, column, lanes);
-                        return {};
-                      });
-             if (whole < allColumns)
-               emitSquare(row, e.index(whole), allColumns - whole);
-             return {};
-           });
-}
-
-/// Rows of whole vectors; columns past the end are 0.
-void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
-              Value factor) {
-  auto destType = cast<MemRefType>(op.getDest().getType());
-  Value zero = e.index(0);
-  Value columns = memref::DimOp::create(b, op.getSource(), 1);
-  Value scale = e.broadcast(factor);
-  forEach(b, zero, e.index(destType.getDimSize(0)), [&](Value row) {
-    emitLoop(b, zero, e.index(destType.getDimSize(1)), e.getLanes(), {},
-             [&](Value column, ValueRange) -> SmallVector<Value> {
-               Value mask =
-                   e.firstLanes(arith::SubIOp::create(b, columns, column));
-               Value x = e.maskedLoad(op.getSource(), {row, column}, mask,
-                                      e.splat(0.0f));
-               e.store(arith::MulFOp::create(b, x, scale), op.getDest(),
-                       {row, column});
-               return {};
-             });
-  });
-}
-
-bool isContiguousColumns(Value memref) {
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return succeeded(cast<MemRefType>(memref.getType())
-                       .getStridesAndOffset(strides, offset)) &&
-         strides.back() == 1;
-}
-
-bool isF32WithUnitColumns(Value memref) {
-  return cast<MemRefType>(memref.getType()).getElementType().isF32() &&
-         isContiguousColumns(memref);
-}
-
-} // namespace
-
-LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
-                              TargetAttr target) {
-  rewriter.setInsertionPoint(op);
-  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  int64_t lanes = target.getLanes();
-  VectorEmitter e(b, target.getIsa(), lanes);
-  auto source = cast<MemRefType>(op.getSource().getType());
-  auto dest = cast<MemRefType>(op.getDest().getType());
-  Value factor =
-      constantF32(b, static_cast<float>(op.getFactor().convertToDouble()));
-  bool vectors =
-      isF32WithUnitColumns(op.getSource()) && dest.getElementType().isF32();
-  bool sameColumns = source.getDimSize(1) == dest.getDimSize(1);
-  bool sameRows = source.getDimSize(0) == dest.getDimSize(0);
-  Value destT = getRowsInnermost(b, op.getDest());
-  if (vectors && destT && sameColumns && dest.getDimSize(0) % lanes == 0)
-    packTransposed(b, e, op, destT, factor);
-  else if (vectors && isF32WithUnitColumns(op.getDest()) && sameRows &&
-           dest.getDimSize(1) % lanes == 0)
-    packRows(b, e, op, factor);
-  else
-    packScalars(b, op, factor);
-  rewriter.eraseOp(op);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// merge_partials
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -266,7 +90,11 @@ private:
           arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, rows);
       Value mask = e.firstLanes(
           arith::SelectOp::create(b, inside, e.index(width), zero));
-      e.maskedStore(square[r], op.getOutput(), {at, column}, mask);
+      Value x = square[r];
+      if (Type type = getElementTypeOrSelf(op.getOutput().getType());
+          !type.isF32())
+        x = arith::TruncFOp::create(b, e.vectorType(type), x);
+      e.maskedStore(x, op.getOutput(), {at, column}, mask);
     }
   }
 
@@ -354,6 +182,15 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
   });
 }
 
+/// Whether rows of `memref` can be stored by masked vectors: AVX-512 alone has
+/// masks of 16-bit elements.
+bool hasVectorStores(Value memref, TargetAttr target) {
+  Type type = cast<MemRefType>(memref.getType()).getElementType();
+  return hasUnitColumns(memref) &&
+         (type.isF32() || (target.getIsa() == ISA::AVX512 &&
+                           type.getIntOrFloatBitWidth() == 16));
+}
+
 /// Row by row in scalars, for any layout and type.
 void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
   Type outType = cast<MemRefType>(op.getOutput().getType()).getElementType();
@@ -407,14 +244,15 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                    strides[1] % target.getLanes() == 0;
   bool single = accType.getDimSize(0) == 1;
   Value lse = op.getLogSumExp();
-  if (wholeRows && isContiguousColumns(op.getOutput()))
+  if (wholeRows && hasUnitColumns(op.getOutput()))
     mergeRows(b, e, op);
   else if (!single)
     return op.emitOpError("partials must have rows of whole vectors to be "
                           "merged, got ")
            << accType;
-  else if (rowsInnermost && isF32WithUnitColumns(op.getOutput()) &&
-           (!lse || isF32WithUnitColumns(lse)))
+  else if (rowsInnermost && hasVectorStores(op.getOutput(), target) &&
+           (!lse || (hasUnitColumns(lse) &&
+                     getElementTypeOrSelf(lse.getType()).isF32())))
     MergeLowering(b, e, op).run();
   else
     mergeScalars(b, op);
