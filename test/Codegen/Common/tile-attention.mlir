@@ -15,6 +15,9 @@
 // CHECK: memref.alloc() : memref<64x72xf32>
 // CHECK: %[[TILE:.*]] = memref.transpose {{.*}} to memref<64x64xf32, strided<[1, 72]>>
 // CHECK: attn.pack ins(%[[QUERY]] : {{.*}}) outs(%[[TILE]] : {{.*}}) factor 1.250000e-01
+// The next task's queries and this one's results come towards the core.
+// CHECK: memref.prefetch %[[Q]][%[[B]], %[[H]], %{{.*}}, %{{.*}}], read
+// CHECK: memref.prefetch %[[O]][%[[B]], %[[H]], %{{.*}}, %{{.*}}], write
 // As few blocks of at most 60 keys as there can be, all of about one size, which
 // is a multiple of 6.
 // CHECK: %[[BLOCKS:.*]] = arith.divui %{{.*}}, %c60
