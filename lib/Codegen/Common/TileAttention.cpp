@@ -134,7 +134,10 @@ private:
 
     keyBlock = allocateWidened(key);
     valueBlock = allocateWidened(value);
-    emitPrefetch(op.getQuery(), own, firstRow, tileRows);
+    emitPrefetchBefore(op.getQuery(), own, firstRow);
+    // A store of less than a line reads it first.
+    emitPrefetch(op.getOutput(), own, firstRow, x.add(firstRow, rows),
+                 /*isWrite=*/true);
     emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
     if (storedValueDim != valueDim)
@@ -218,10 +221,31 @@ private:
       at[index] = x.add(at[index], offset);
     if (!op.getMask().empty())
       return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
-    emitLoop(keyBegin, keyEnd, [&](Value key) {
-      emitBlock(queryTile, at, key, blockCount(key, keyEnd),
-                /*masked=*/false);
-    });
+    Value step = schedule.getKernel() == Kernel::QueriesInLanes
+                     ? evenBlocks(x.sub(keyEnd, keyBegin))
+                     : x.constant(blockKeys);
+    auto loop = scf::ForOp::create(b, keyBegin, keyEnd, step);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value key = loop.getInductionVar();
+    emitBlock(queryTile, at, key, x.min(step, x.sub(keyEnd, key)),
+              /*masked=*/false);
+  }
+
+  /// Keys of a block, in whole register tiles, for as few blocks of `keys` as
+  /// the schedule allows: a short last block would cost as much as a long one
+  /// wherever work is for the block and not for its keys.
+  Value evenBlocks(Value keys) {
+    int64_t group = schedule.getRegisters()[0];
+    if (blockKeys % group)
+      return x.constant(blockKeys);
+    Value one = x.constant(1);
+    Value blocks =
+        b.createOrFold<arith::MaxSIOp>(x.ceilDiv(keys, blockKeys), one);
+    Value even = x.div(x.add(keys, x.sub(blocks, one)), blocks);
+    // A step of 0 is no step, whatever the loop's bounds.
+    return b.createOrFold<arith::MaxSIOp>(
+        x.mul(x.ceilDiv(even, group), x.constant(group)), x.constant(group));
   }
 
   /// The rows of all heads of a group as one tile; keys in tasks of
@@ -377,22 +401,27 @@ private:
     body(loop.getInductionVar());
   }
 
-  /// Rows [end - rows, end) of `memref[leading...]`, or as many as there are,
-  /// move towards the core.
-  void emitPrefetch(Value memref, ValueRange leading, Value end, int64_t rows) {
+  /// Rows [begin, end) of `memref[leading...]` move towards the core.
+  void emitPrefetch(Value memref, ValueRange leading, Value begin, Value end,
+                    bool isWrite = false) {
     auto type = cast<MemRefType>(memref.getType());
     int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    Value begin = b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(rows)),
-                                                 x.constant(0));
     auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     for (int64_t d = 0; d < type.getDimSize(3); d += line) {
       SmallVector<Value> indices(leading);
       indices.append({loop.getInductionVar(), x.constant(d)});
-      memref::PrefetchOp::create(b, memref, indices, /*isWrite=*/false,
+      memref::PrefetchOp::create(b, memref, indices, isWrite,
                                  /*localityHint=*/2, /*isDataCache=*/true);
     }
+  }
+
+  /// The rows of a tile before `end`, or as many as there are.
+  void emitPrefetchBefore(Value memref, ValueRange leading, Value end) {
+    Value begin = b.createOrFold<arith::MaxSIOp>(
+        x.sub(end, x.constant(tileRows)), x.constant(0));
+    emitPrefetch(memref, leading, begin, end);
   }
 
   /// Says which op of the mask program is why blocks are evaluated for nothing.
@@ -467,8 +496,8 @@ private:
     // The next task is likely that of the rows before, which sees as many keys
     // before these.
     if (!isPaired() && !isZeroInteger(bounds.lower)) {
-      emitPrefetch(op.getKey(), keyAt, bounds.lower, tileRows);
-      emitPrefetch(op.getValue(), valueAt, bounds.lower, tileRows);
+      emitPrefetchBefore(op.getKey(), keyAt, bounds.lower);
+      emitPrefetchBefore(op.getValue(), valueAt, bounds.lower);
     }
     // Packed values are read by whole panels.
     if (isPaired())

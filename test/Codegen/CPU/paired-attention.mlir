@@ -26,7 +26,8 @@
 // TILES-ASM: tilerelease
 
 // VECTORS-ASM-LABEL: pairs_task_2:
-// VECTORS-ASM: vdpbf16ps {{.*}}{1to16}, %zmm
+// VECTORS-ASM: vpbroadcastd{{.*}}(%r{{.*}}), %zmm
+// VECTORS-ASM: vdpbf16ps{{.*}}%zmm
 func.func @pairs(%q: tensor<?x4x?x64xbf16> {attn.name = "q"}, %k: tensor<?x2x?x64xbf16> {attn.name = "k"}) -> tensor<?x4x?x64xbf16> {
   %s = attn.qk %q, %k : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16> -> tensor<?x4x?x?xf32>
   %t = attn.scale %s by 0.125 : tensor<?x4x?x?xf32>

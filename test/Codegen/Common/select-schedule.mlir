@@ -12,6 +12,8 @@
 
 // TILES: attn.target = #attn.target<{{.*}}, bf16 = tiles>
 // VECTORS: attn.target = #attn.target<{{.*}}, bf16 = vectors>
+// The weights of a block take up to half of L1, which is 32 KiB here.
+
 // AVX512: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512
 // AVX2: attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2
 // PORTABLE: attn.target = #attn.target<cpu = "x86-64", isa = portable
@@ -19,9 +21,9 @@
 
 // CHECK-LABEL: func.func @attention
 // AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 4], lanes = 16>)
-// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
-// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
-// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 4>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
+// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 4>)
 func.func @attention(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%init : tensor<?x8x?x64xf32>) scale 1.0 -> tensor<?x8x?x64xf32>
   return %o : tensor<?x8x?x64xf32>

@@ -6,11 +6,11 @@
 // CHECK-LABEL: func.func @unmasked
 // CHECK-SAME: (%[[Q:.*]]: memref<?x8x?x40xbf16>, %[[K:.*]]: memref<?x2x?x40xbf16>, %[[V:.*]]: memref<?x2x?x20xbf16>, %{{.*}}: memref<?x8x?x20xbf16>)
 // Keys as rows of whole pairs of panels, padded to chunks.
-// CHECK: %[[KEYS:.*]] = memref.alloc({{.*}}) : memref<?x?x?x64xbf16>
+// CHECK: %[[KEYS:.*]] = memref.alloc({{.*}}) : memref<?x2x?x64xbf16>
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}, 2, %{{.*}}) {
 // CHECK: attn.pack ins(%{{.*}} : memref<?x40xbf16, {{.*}}>) outs(%{{.*}} : memref<512x64xbf16, {{.*}}>) factor 1.000000e+00
 // Values transposed, in panels of 32 keys.
-// CHECK: %[[VALUES:.*]] = memref.alloc({{.*}}) : memref<?x?x?x32x32xbf16>
+// CHECK: %[[VALUES:.*]] = memref.alloc({{.*}}) : memref<?x2x?x32x32xbf16>
 // CHECK: scf.forall
 // CHECK: memref.transpose
 // CHECK: attn.pack ins(%{{.*}} : memref<20x?xbf16, {{.*}}>) outs(%{{.*}} : memref<16x32x32xbf16, {{.*}}>) factor 1.000000e+00
