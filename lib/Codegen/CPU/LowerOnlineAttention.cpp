@@ -225,7 +225,7 @@ private:
     Vectors keys;
     for (int64_t r = 0; r < rows; ++r)
       keys.push_back(add(j, r));
-    Vectors exists = programs.hasMask() ? clampKeys(keys) : Vectors();
+    counts = programs.hasMask() ? clampKeys(keys) : Vectors();
     Vectors flat = emitOuterProduct(
         e, zero, e.index(headDim), rows, vectors, init,
         [&](Value d, int64_t r) {
@@ -245,26 +245,30 @@ private:
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
-        if (programs.hasMask()) {
-          Value seen = arith::AndIOp::create(b, programs.visible(key, v),
-                                             e.broadcast(exists[r]));
-          s = arith::SelectOp::create(b, seen, s, e.splat(-INFINITY));
-        }
+        if (programs.hasMask())
+          s = arith::SelectOp::create(b, programs.visible(key, v), s,
+                                      e.splat(-INFINITY));
         result[r].push_back(s);
       }
     return result;
   }
 
-  /// Repeats the block's last key for those beyond it; returns which exist.
+  /// Repeats the block's last key for those beyond it, which changes no
+  /// maximum. Returns what their weights count in the sum: 0, and 1 for others.
   Vectors clampKeys(Vectors &keys) {
-    Vectors exists;
+    Vectors counts;
     Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    auto constant = [&](float value) -> Value {
+      return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+    };
     for (Value &key : keys) {
-      exists.push_back(
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last));
+      Value exists =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last);
+      counts.push_back(e.broadcast(
+          arith::SelectOp::create(b, exists, constant(1.0f), constant(0.0f))));
       key = arith::MinSIOp::create(b, key, last);
     }
-    return exists;
+    return counts;
   }
 
   Value toF32(Value scalar) {
@@ -374,7 +378,7 @@ private:
   }
 
   /// `body` over the group's keys, a register tile at a time. In a masked block
-  /// the last tile goes beyond the end, where keys are hidden.
+  /// the last tile may go beyond the end.
   Vectors emitKeyLoop(
       ValueRange init,
       function_ref<Vectors(Value j, ValueRange carried, int64_t rows)> body) {
@@ -401,7 +405,10 @@ private:
             for (int64_t v = 0; v < vectors; ++v) {
               Value weight = e.exp(block[r][v]);
               storeWeight(weight, add(j, r), v);
-              next[v] = arith::AddFOp::create(b, next[v], weight);
+              next[v] =
+                  counts.empty()
+                      ? arith::AddFOp::create(b, next[v], weight).getResult()
+                      : e.fma(weight, counts[r], next[v]);
             }
           return next;
         });
@@ -541,6 +548,8 @@ private:
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
   Value keyCount, rowCount, zero, group;
+  /// How often each key of the register tile counts; empty for once.
+  Vectors counts;
   /// The keys of the block that matter to the group.
   Value keyBegin, keyEnd;
   /// i1: whether a value of the block is NaN or infinite; null without a mask.
