@@ -520,9 +520,15 @@ private:
     // Whole blocks, or panels, in the two ranges that another one follows.
     int64_t step = isPaired() ? kPairedPanel : blockKeys;
     Value headSteps = x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), step);
-    Value fullLower =
-        x.min(bounds.fullUpper,
-              x.add(bounds.lower, x.mul(headSteps, x.constant(step))));
+    Value fullLower = x.add(bounds.lower, x.mul(headSteps, x.constant(step)));
+    if (isPaired()) {
+      // Even an empty range stands between whole panels.
+      fullLower = x.min(bounds.upper, fullLower);
+      bounds.fullUpper =
+          b.createOrFold<arith::MaxSIOp>(bounds.fullUpper, fullLower);
+    } else {
+      fullLower = x.min(bounds.fullUpper, fullLower);
+    }
     Value fullKeys = x.sub(bounds.fullUpper, fullLower);
     Value isLast = b.createOrFold<arith::CmpIOp>(
         arith::CmpIPredicate::eq, bounds.fullUpper, bounds.upper);
@@ -642,6 +648,14 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
     if (!isa<Float32Type, Float16Type, BFloat16Type>(element))
       return op.emitOpError("has no kernel for the element type ") << element;
   }
+  Kernel kernel = op.getSchedule()->getKernel();
+  if (kernel == Kernel::BF16Tiles || kernel == Kernel::BF16Vectors)
+    for (Value operand : op->getOperands().take_front(3))
+      if (Type element = getElementTypeOrSelf(operand.getType());
+          !element.isBF16())
+        return op.emitOpError("has the schedule of ")
+               << stringifyKernel(kernel)
+               << ", which takes bf16, but operands of " << element;
   for (Value operand : op->getOperands())
     if (isa<MemRefType>(operand.getType()) && !isStrided(operand))
       return op.emitOpError("must have strided operands to be tiled, got ")

@@ -19,11 +19,12 @@
 
 namespace attn::test {
 
-/// The one public function of `text` by a lowering for `targetName`; null after
-/// an error, which fails the test.
+/// The one public function of `text` by a lowering for `targetName`, with
+/// `schedule` for attention if that is not empty; null after an error, which
+/// fails the test.
 inline std::unique_ptr<CompiledModule>
 compile(const std::string &text, const std::string &targetName = "native",
-        Lowering lowering = Lowering::Fused) {
+        Lowering lowering = Lowering::Fused, const std::string &schedule = "") {
   llvm::Expected<Target> target = resolveTarget(targetName);
   if (!target) {
     ADD_FAILURE() << llvm::toString(target.takeError());
@@ -34,6 +35,7 @@ compile(const std::string &text, const std::string &targetName = "native",
   request.lowering = lowering;
   request.target = *target;
   request.pipeline.target = targetName;
+  request.pipeline.schedule = schedule;
   llvm::Expected<Compilation> compilation = compileToMemory(request);
   if (!compilation) {
     ADD_FAILURE() << llvm::toString(compilation.takeError()) << text;
