@@ -157,22 +157,7 @@ void PairedAttentionLowering::emitGroupBody() {
   }
   Vectors state = loadState(op.getMax());
   llvm::append_range(state, loadState(op.getSum()));
-  if (!programs.hasMask()) {
-    state = emitPanels(state);
-  } else {
-    // A key that is hidden from one row is multiplied by 0 there, which is
-    // not 0 for NaN or infinite values: the rare masked block that holds one
-    // goes pair by pair.
-    auto guarded = scf::IfOp::create(b, ValueRange(state).getTypes(), nonFinite,
-                                     /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(guarded.thenBlock());
-    scf::YieldOp::create(b, emitSelectedPanels(state));
-    b.setInsertionPointToStart(guarded.elseBlock());
-    scf::YieldOp::create(b, emitPanels(state));
-    state = Vectors(guarded.getResults());
-    b.setInsertionPointAfter(guarded);
-  }
+  state = emitPanels(state);
   storeState(ValueRange(state).take_front(vectors), op.getMax());
   storeState(ValueRange(state).drop_front(vectors), op.getSum());
 }
@@ -255,15 +240,16 @@ Value PairedAttentionLowering::hasNonFiniteValue() {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag, none);
 }
 
-SmallVector<Value>
-PairedAttentionLowering::emitSelectedPanels(ValueRange state) {
-  return emitLoop(b, firstPanel, panelEnd, 1, state,
-                  [&](Value panel, ValueRange carried) {
-                    Vectors next = emitExactPanel(panel, carried);
-                    forEach(b, zero, e.index(valueDim),
-                            [&](Value d) { emitSelectedSum(panel, d); });
-                    return next;
-                  });
+void PairedAttentionLowering::emitWeightedSum(Value panel) {
+  if (!programs.hasMask())
+    return emitValueProducts(panel);
+  auto guarded = scf::IfOp::create(b, nonFinite, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.thenBlock());
+  forEach(b, zero, e.index(valueDim),
+          [&](Value d) { emitSelectedSum(panel, d); });
+  b.setInsertionPointToStart(guarded.elseBlock());
+  emitValueProducts(panel);
 }
 
 void PairedAttentionLowering::emitSelectedSum(Value panel, Value d) {

@@ -58,22 +58,30 @@ private:
   using Vectors = llvm::SmallVector<mlir::Value>;
   static constexpr int64_t kPanel = kPairedPanel, kTile = 16;
 
-
   mlir::Value add(mlir::Value x, int64_t y) {
-    return y == 0 ? x : mlir::arith::AddIOp::create(b, x, e.index(y)).getResult();
+    return y == 0 ? x
+                  : mlir::arith::AddIOp::create(b, x, e.index(y)).getResult();
   }
-  mlir::Value add(mlir::Value x, mlir::Value y) { return mlir::arith::AddIOp::create(b, x, y); }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, x, y);
+  }
   mlir::Value times(mlir::Value x, int64_t y) {
     return mlir::arith::MulIOp::create(b, x, e.index(y));
   }
   mlir::Value twice(mlir::Value x) { return times(x, 2); }
-  mlir::Value half(mlir::Value x) { return mlir::arith::DivUIOp::create(b, x, e.index(2)); }
+  mlir::Value half(mlir::Value x) {
+    return mlir::arith::DivUIOp::create(b, x, e.index(2));
+  }
   /// Two panels are in flight, each in its half of the scratch.
   mlir::Value parity(mlir::Value panel) {
     return mlir::arith::AndIOp::create(b, panel, e.index(1));
   }
-  mlir::Value scoreSlot(mlir::Value panel) { return times(parity(panel), kPanel); }
-  mlir::Value weightSlot(mlir::Value panel) { return times(parity(panel), kPanel / 2); }
+  mlir::Value scoreSlot(mlir::Value panel) {
+    return times(parity(panel), kPanel);
+  }
+  mlir::Value weightSlot(mlir::Value panel) {
+    return times(parity(panel), kPanel / 2);
+  }
 
   //===--------------------------------------------------------------------===//
   // Products
@@ -81,24 +89,26 @@ private:
 
   /// The operand of a product at depth step `k`: a tile or a vector of row or
   /// column `index`.
-  using TileLoad = llvm::function_ref<mlir::Value(mlir::Value k, int64_t index)>;
+  using TileLoad =
+      llvm::function_ref<mlir::Value(mlir::Value k, int64_t index)>;
   mlir::amx::TileType bf16Tile() {
     return mlir::amx::TileType::get({kTile, kPanel}, b.getBF16Type());
   }
   mlir::amx::TileType f32Tile() {
     return mlir::amx::TileType::get({kTile, kTile}, b.getF32Type());
   }
-  mlir::Value loadTile(mlir::amx::TileType type, mlir::Value memref, mlir::ValueRange indices,
-                 mlir::Value stride = {}) {
+  mlir::Value loadTile(mlir::amx::TileType type, mlir::Value memref,
+                       mlir::ValueRange indices, mlir::Value stride = {}) {
     return mlir::amx::TileLoadOp::create(b, type, memref, indices, stride);
   }
   /// Sums of `rows x vectors` tiles over `depth` steps of one panel.
-  Vectors emitTileProduct(mlir::Value depth, int64_t rows, mlir::ValueRange init,
-                          TileLoad left, TileLoad right);
+  Vectors emitTileProduct(mlir::Value depth, int64_t rows,
+                          mlir::ValueRange init, TileLoad left, TileLoad right);
   /// Sums of `rows x vectors` vectors over pairs [0, depth). `left` gives the
   /// pair of a row in every lane, `right` a vector of pairs.
-  Vectors emitVectorProduct(mlir::Value depth, int64_t rows, mlir::ValueRange init,
-                            TileLoad left, TileLoad right);
+  Vectors emitVectorProduct(mlir::Value depth, int64_t rows,
+                            mlir::ValueRange init, TileLoad left,
+                            TileLoad right);
   mlir::VectorType pairsType() {
     return mlir::VectorType::get({2 * lanes}, b.getBF16Type());
   }
@@ -112,16 +122,16 @@ private:
   /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`,
   /// padded.
   void emitScoreProducts(mlir::Value panel, bool started, float padding);
-  void emitScoreTiles(mlir::Value from, mlir::Value slot, int64_t offset, int64_t rows,
-                      bool started);
+  void emitScoreTiles(mlir::Value from, mlir::Value slot, int64_t offset,
+                      int64_t rows, bool started);
   void emitScoreVectors(mlir::Value j, mlir::Value slot, bool started);
   /// acc[d, rows] += value[d, :] weights[:, rows] over a panel, for `rows`
   /// tiles of features from `d`.
   void emitValueTiles(mlir::Value panel, mlir::Value d, int64_t rows);
   /// The same for `registerRows` features.
   void emitValueVectors(mlir::Value panel, mlir::Value d);
-  /// Features [from, to) of the weighted sum of a panel.
-  void emitValueProducts(mlir::Value panel, int64_t from, int64_t to);
+  /// The weighted sum of a panel.
+  void emitValueProducts(mlir::Value panel);
 
   //===--------------------------------------------------------------------===//
   // Scores and weights
@@ -149,7 +159,8 @@ private:
   mlir::Value hide(mlir::Value s, mlir::Value j, int64_t v);
   /// The natural score that `raw` is the product of, scaled and mapped.
   mlir::Value naturalScore(mlir::Value raw, mlir::Value j, int64_t v) {
-    mlir::Value s = mlir::arith::MulFOp::create(b, raw, e.splat(static_cast<float>(scale)));
+    mlir::Value s =
+        mlir::arith::MulFOp::create(b, raw, e.splat(static_cast<float>(scale)));
     return programs.hasScore() ? programs.score(s, clampKey(j), v) : s;
   }
   /// Products that start at minus the maximum are exponents once scaled: one
@@ -164,14 +175,15 @@ private:
   /// Two rows of weights as bf16 pairs, rounded to nearest; with `checked`,
   /// every NaN stays one.
   mlir::Value toPairs(mlir::Value even, mlir::Value odd, bool checked);
-  using Weight = llvm::function_ref<mlir::Value(mlir::Value key, mlir::Value row, int64_t v)>;
+  using Weight = llvm::function_ref<mlir::Value(mlir::Value key,
+                                                mlir::Value row, int64_t v)>;
   /// Weights of keys j and j + 1 of `panel`, added to `sums`. `weight` gets the
   /// key in the block and its row in the scores.
-  Vectors emitWeightPair(mlir::Value panel, mlir::Value j, mlir::ValueRange sums, bool checked,
-                         Weight weight);
+  Vectors emitWeightPair(mlir::Value panel, mlir::Value j,
+                         mlir::ValueRange sums, bool checked, Weight weight);
   /// The same for keys [from, to) of `panel`.
-  Vectors emitWeights(mlir::Value panel, int64_t from, int64_t to, mlir::ValueRange sums,
-                      bool checked, Weight weight);
+  Vectors emitWeights(mlir::Value panel, int64_t from, int64_t to,
+                      mlir::ValueRange sums, bool checked, Weight weight);
 
   //===--------------------------------------------------------------------===//
   // One group of query rows
@@ -192,17 +204,16 @@ private:
   /// nothing starts at an infinity: the first key it sees is no finite weight,
   /// which takes the exact path.
   void storeStart(mlir::ValueRange max);
-  /// The pipeline over the panels of the block. `state` is the maximum, then
+  /// All panels of the block. `state` is the maximum, then
   /// the sum.
   Vectors emitPanels(mlir::ValueRange state);
-  void emitNextScores(mlir::Value panel);
-  /// Features [from, to) of the weighted sum of the panel before `panel`.
-  void emitPreviousValues(mlir::Value panel, int64_t from, int64_t to);
+  /// The state after `panel`, whose weights sum to `sums`: those stand unless
+  /// one is beyond the bound. Returns also an i1, whether one was.
+  std::pair<Vectors, mlir::Value>
+  keepOrRedo(mlir::Value panel, mlir::ValueRange sums, mlir::ValueRange state);
   /// The weight of a key with the maximum as it is.
-  mlir::Value lazyWeight(mlir::Value key, mlir::Value row, int64_t v, mlir::ValueRange max);
-  /// Weights of `panel` with the maximum as it is, in pieces between the
-  /// products of its neighbours; returns their sums.
-  Vectors emitPanelWeights(mlir::Value panel, mlir::ValueRange max);
+  mlir::Value lazyWeight(mlir::Value key, mlir::Value row, int64_t v,
+                         mlir::ValueRange max);
   /// Whether single tile operations alternate with exponentials: programs would
   /// be repeated for each pair of keys, and many features are busy with
   /// products anyway.
@@ -210,22 +221,28 @@ private:
     return useTiles && !hasPrograms() && scale != 0.0 && registerRows == 2 &&
            vectors == 2 && keyDim <= 256 && valueDim <= 256;
   }
-  /// As emitPanelWeights, with a few tile operations after the weights of every
-  /// two keys. Before the first panel there is one of zeros; after the last,
-  /// its scores are computed again and not used.
+  /// The panels of an unmasked block as a pipeline.
+  Vectors emitAlternatingPanels(mlir::ValueRange state);
+  /// Weights of `panel` with the maximum as it is, and a few tile operations of
+  /// its neighbours after those of every two keys; returns their sums. Before
+  /// the first panel there is one of zeros; after the last, its scores are
+  /// computed again and not used.
   Vectors emitAlternating(mlir::Value panel, mlir::ValueRange max);
   /// A few tile operations, to be emitted among weights.
   using TileOp = std::function<void()>;
   /// Weights of `pairs` pairs of keys of `panel` from pair `first` on, with
   /// `tileOps` spread among them; returns the new sums.
-  Vectors emitWeightsAmong(llvm::ArrayRef<TileOp> tileOps, mlir::Value panel, mlir::Value first,
-                           int64_t pairs, mlir::ValueRange sums, mlir::ValueRange max);
+  Vectors emitWeightsAmong(llvm::ArrayRef<TileOp> tileOps, mlir::Value panel,
+                           mlir::Value first, int64_t pairs,
+                           mlir::ValueRange sums, mlir::ValueRange max);
   /// Scores of the panel after `panel`, among `pairs` pairs of weights a step.
-  Vectors emitNextScoresAmong(mlir::Value panel, int64_t pairs, mlir::ValueRange max);
+  Vectors emitNextScoresAmong(mlir::Value panel, int64_t pairs,
+                              mlir::ValueRange max);
   /// The operations that add `tiles` tiles of features from `d` of the panel
   /// before `panel` to the sums; `values` are its values, or zeros.
-  llvm::SmallVector<TileOp> previousValueOps(mlir::Value panel, mlir::Value values, mlir::Value d,
-                                       int64_t tiles);
+  llvm::SmallVector<TileOp> previousValueOps(mlir::Value panel,
+                                             mlir::Value values, mlir::Value d,
+                                             int64_t tiles);
 
   //===--------------------------------------------------------------------===//
   // The exact path
@@ -236,8 +253,11 @@ private:
   Vectors emitExactPanel(mlir::Value panel, mlir::ValueRange state);
   /// i1: whether the panels hold a NaN or an infinity.
   mlir::Value hasNonFiniteValue();
-  /// Every panel by the exact path and, for each feature, pair by pair.
-  Vectors emitSelectedPanels(mlir::ValueRange state);
+  /// The weighted sum of a panel. A key that is hidden from one row is
+  /// multiplied by 0 there, which is not 0 for NaN or infinite values: the rare
+  /// masked block that holds one goes pair by pair.
+  void emitWeightedSum(mlir::Value panel);
+  /// The same for one feature, pair by pair.
   void emitSelectedSum(mlir::Value panel, mlir::Value d);
 
   mlir::ImplicitLocOpBuilder &b;
@@ -253,7 +273,8 @@ private:
   mlir::Value queryPairs, accT;
   mlir::Value keyCount, rowCount, zero, nonFinite;
   /// The group of rows that is being emitted, and the panels that it sees.
-  mlir::Value group, firstPanel, panelEnd;};
+  mlir::Value group, firstPanel, panelEnd;
+};
 
 } // namespace attn
 

@@ -1,4 +1,4 @@
-//===- PairedPipeline.cpp - Products and exponentials side by side ------===//
+//===- PairedPipeline.cpp - Products and exponentials side by side --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,9 +14,10 @@
 using namespace mlir;
 using namespace attn;
 
-SmallVector<Value>
-PairedAttentionLowering::emitWeightPair(Value panel, Value j, ValueRange sums, bool checked,
-                       Weight weight) {
+SmallVector<Value> PairedAttentionLowering::emitWeightPair(Value panel, Value j,
+                                                           ValueRange sums,
+                                                           bool checked,
+                                                           Weight weight) {
   Vectors next(sums);
   Value key = add(times(panel, kPanel), j), row = add(scoreSlot(panel), j);
   Value pair = add(weightSlot(panel), half(j));
@@ -32,8 +33,9 @@ PairedAttentionLowering::emitWeightPair(Value panel, Value j, ValueRange sums, b
 }
 
 SmallVector<Value>
-PairedAttentionLowering::emitWeights(Value panel, int64_t from, int64_t to, ValueRange sums,
-                    bool checked, Weight weight) {
+PairedAttentionLowering::emitWeights(Value panel, int64_t from, int64_t to,
+                                     ValueRange sums, bool checked,
+                                     Weight weight) {
   return emitLoop(b, e.index(from), e.index(to), 2, sums,
                   [&](Value j, ValueRange carried) -> Vectors {
                     return emitWeightPair(panel, j, carried, checked, weight);
@@ -49,79 +51,56 @@ void PairedAttentionLowering::storeStart(ValueRange max) {
             scratch.start, {zero, e.index(v * lanes)});
 }
 
-SmallVector<Value>
-PairedAttentionLowering::emitPanels(ValueRange state) {
+SmallVector<Value> PairedAttentionLowering::emitPanels(ValueRange state) {
   storeStart(state.take_front(vectors));
-  emitScoreProducts(firstPanel, startsAtMaximum(), startedPadding());
-  if (alternates()) {
-    // The weights of no panel, in the slot before that of panel 0.
-    Value none = arith::ConstantOp::create(b, b.getZeroAttr(pairsType()));
-    forEach(b, e.index(kPanel / 2), e.index(kPanel), [&](Value pair) {
-      for (int64_t v = 0; v < vectors; ++v)
-        vector::StoreOp::create(b, none, scratch.weights,
-                                ValueRange{pair, e.index(v * 2 * lanes)});
-    });
-  }
-  Vectors result = emitLoop(
+  if (alternates())
+    return emitAlternatingPanels(state);
+  return emitLoop(
       b, firstPanel, panelEnd, 1, state,
-      [&](Value panel, ValueRange carried) {
+      [&](Value panel, ValueRange carried) -> Vectors {
+        emitScoreProducts(panel, startsAtMaximum(), startedPadding());
         ValueRange max = carried.take_front(vectors);
-        Vectors sums = alternates() ? emitAlternating(panel, max)
-                                    : emitPanelWeights(panel, max);
-        Vectors beyond;
-        for (Value sum : sums)
-          beyond.push_back(arith::CmpFOp::create(
-              b, arith::CmpFPredicate::UGT, sum, e.splat(kPairedMaximumBound)));
-        auto exact = scf::IfOp::create(b, carried.getTypes(),
-                                       e.anyLane(beyond), /*withElse=*/true);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(exact.thenBlock());
-        Vectors next = emitExactPanel(panel, carried);
-        if (startsAtMaximum()) {
-          storeStart(ValueRange(next).take_front(vectors));
-          // Those of the next panel started from the old maximum.
-          emitNextScores(panel);
-        }
-        scf::YieldOp::create(b, next);
-        b.setInsertionPointToStart(exact.elseBlock());
-        next = Vectors(carried);
-        for (int64_t v = 0; v < vectors; ++v)
-          next[vectors + v] =
-              arith::AddFOp::create(b, next[vectors + v], sums[v]);
-        scf::YieldOp::create(b, next);
-        return Vectors(exact.getResults());
+        Vectors sums = emitWeights(
+            panel, 0, kPanel, Vectors(vectors, e.splat(0.0f)),
+            /*checked=*/false, [&](Value key, Value row, int64_t v) {
+              return lazyWeight(key, row, v, max);
+            });
+        Vectors next = keepOrRedo(panel, sums, carried).first;
+        emitWeightedSum(panel);
+        return next;
       });
-  forEach(b, arith::MaxSIOp::create(b, add(panelEnd, -1), firstPanel),
-          panelEnd,
-          [&](Value last) { emitValueProducts(last, 0, valueDim); });
-  return result;
 }
 
-void PairedAttentionLowering::emitNextScores(Value panel) {
-  Value next = add(panel, 1);
-  Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, next, panelEnd);
-  auto guarded = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+std::pair<SmallVector<Value>, Value>
+PairedAttentionLowering::keepOrRedo(Value panel, ValueRange sums,
+                                    ValueRange state) {
+  Vectors beyond;
+  for (Value sum : sums)
+    beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
+                                           e.splat(kPairedMaximumBound)));
+  Value fails = e.anyLane(beyond);
+  auto exact =
+      scf::IfOp::create(b, state.getTypes(), fails, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(guarded.thenBlock());
-  emitScoreProducts(next, startsAtMaximum(), startedPadding());
+  b.setInsertionPointToStart(exact.thenBlock());
+  Vectors next = emitExactPanel(panel, state);
+  storeStart(ValueRange(next).take_front(vectors));
+  scf::YieldOp::create(b, next);
+  b.setInsertionPointToStart(exact.elseBlock());
+  next = Vectors(state);
+  for (int64_t v = 0; v < vectors; ++v)
+    next[vectors + v] = arith::AddFOp::create(b, next[vectors + v], sums[v]);
+  scf::YieldOp::create(b, next);
+  return {Vectors(exact.getResults()), fails};
 }
 
-void PairedAttentionLowering::emitPreviousValues(Value panel, int64_t from, int64_t to) {
-  Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, panel, firstPanel);
-  auto guarded = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(guarded.thenBlock());
-  emitValueProducts(add(panel, -1), from, to);
-}
-
-Value PairedAttentionLowering::lazyWeight(Value key, Value row, int64_t v, ValueRange max) {
+Value PairedAttentionLowering::lazyWeight(Value key, Value row, int64_t v,
+                                          ValueRange max) {
   constexpr float log2E = 1.44269504f;
   Value raw = loadScore(row, v);
   if (startsAtMaximum()) {
-    Value t = arith::MulFOp::create(
-        b, raw, e.splat(static_cast<float>(scale * log2E)));
+    Value t = arith::MulFOp::create(b, raw,
+                                    e.splat(static_cast<float>(scale * log2E)));
     return exp2(hide(t, key, v));
   }
   Value s = naturalScore(raw, key, v);
@@ -130,41 +109,14 @@ Value PairedAttentionLowering::lazyWeight(Value key, Value row, int64_t v, Value
   return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
 }
 
-SmallVector<Value>
-PairedAttentionLowering::emitPanelWeights(Value panel, ValueRange max) {
-  auto weight = [&](Value key, Value row, int64_t v) {
-    return lazyWeight(key, row, v, max);
-  };
-  // Key pairs per piece, in proportion to the products beside them.
-  int64_t pieceDim = std::max<int64_t>(
-      registerRows * kTile,
-      llvm::alignTo(llvm::divideCeil(valueDim, 4), registerRows * kTile));
-  int64_t work = keyDim + valueDim, done = 0, from = 0;
-  Vectors sums(vectors, e.splat(0.0f));
-  auto emitPiece = [&](int64_t products) {
-    done += products;
-    int64_t to = std::min(kPanel, 2 * (kPanel / 2 * done / work));
-    if (to > from)
-      sums = emitWeights(panel, from, to, sums, /*checked=*/false, weight);
-    from = to;
-  };
-  emitNextScores(panel);
-  emitPiece(keyDim);
-  for (int64_t d = 0; d < valueDim; d += pieceDim) {
-    int64_t to = std::min(valueDim, d + pieceDim);
-    emitPreviousValues(panel, d, to);
-    emitPiece(to - d);
-  }
-  return sums;
-}
-
 //===----------------------------------------------------------------------===//
 // Tile operations among exponentials
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> PairedAttentionLowering::emitWeightsAmong(
-    ArrayRef<TileOp> tileOps, Value panel, Value first, int64_t pairs,
-    ValueRange sums, ValueRange max) {
+SmallVector<Value>
+PairedAttentionLowering::emitWeightsAmong(ArrayRef<TileOp> tileOps, Value panel,
+                                          Value first, int64_t pairs,
+                                          ValueRange sums, ValueRange max) {
   Vectors next(sums);
   size_t done = 0;
   for (int64_t i = 0; i < pairs; ++i) {
@@ -214,9 +166,9 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
         TileOp tileOps[] = {loadLeft(0),  loadRight(0), multiply(0),
                             loadRight(1), multiply(1),  loadLeft(1),
                             multiply(2),  multiply(3)};
-        llvm::append_range(acc, emitWeightsAmong(tileOps, panel,
-                                                 times(k, pairs), pairs,
-                                                 values.drop_front(4), max));
+        llvm::append_range(acc,
+                           emitWeightsAmong(tileOps, panel, times(k, pairs),
+                                            pairs, values.drop_front(4), max));
         return acc;
       });
   for (int64_t i = 0; i < 4; ++i)
@@ -306,4 +258,38 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
                          return lazyWeight(key, row, v, max);
                        });
   return sums;
+}
+
+SmallVector<Value>
+PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
+  // The weights of no panel, in the slot before that of panel 0.
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(pairsType()));
+  forEach(b, e.index(kPanel / 2), e.index(kPanel), [&](Value pair) {
+    for (int64_t v = 0; v < vectors; ++v)
+      vector::StoreOp::create(b, none, scratch.weights,
+                              ValueRange{pair, e.index(v * 2 * lanes)});
+  });
+  // The scores of the first panel, and those after a new maximum, are not there
+  // yet.
+  Vectors carried(state);
+  carried.push_back(arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  carried =
+      emitLoop(b, zero, panelEnd, 1, carried,
+               [&](Value panel, ValueRange values) -> Vectors {
+                 auto missing = scf::IfOp::create(b, values.back(),
+                                                  /*withElseRegion=*/false);
+                 {
+                   OpBuilder::InsertionGuard guard(b);
+                   b.setInsertionPointToStart(missing.thenBlock());
+                   emitScoreProducts(panel, /*started=*/true, startedPadding());
+                 }
+                 ValueRange old = values.drop_back();
+                 Vectors sums = emitAlternating(panel, old.take_front(vectors));
+                 auto [next, fails] = keepOrRedo(panel, sums, old);
+                 next.push_back(fails);
+                 return next;
+               });
+  emitValueProducts(add(panelEnd, -1));
+  carried.pop_back();
+  return carried;
 }

@@ -1,4 +1,4 @@
-//===- PairedProducts.cpp - Products of bf16 pairs by tiles or vectors --===//
+//===- PairedProducts.cpp - Products of bf16 pairs by tiles or vectors ----===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,47 +12,45 @@
 using namespace mlir;
 using namespace attn;
 
-SmallVector<Value>
-PairedAttentionLowering::emitTileProduct(Value depth, int64_t rows, ValueRange init,
-                        TileLoad left, TileLoad right) {
-  return emitLoop(
-      b, zero, depth, 1, init, [&](Value k, ValueRange acc) -> Vectors {
-        Vectors ls, rs, next;
-        for (int64_t r = 0; r < rows; ++r)
-          ls.push_back(left(k, r));
-        for (int64_t v = 0; v < vectors; ++v)
-          rs.push_back(right(k, v));
-        for (int64_t r = 0; r < rows; ++r)
-          for (int64_t v = 0; v < vectors; ++v)
-            next.push_back(amx::TileMulFOp::create(b, f32Tile(), ls[r], rs[v],
-                                                   acc[r * vectors + v]));
-        return next;
-      });
+SmallVector<Value> PairedAttentionLowering::emitTileProduct(
+    Value depth, int64_t rows, ValueRange init, TileLoad left, TileLoad right) {
+  return emitLoop(b, zero, depth, 1, init,
+                  [&](Value k, ValueRange acc) -> Vectors {
+                    Vectors ls, rs, next;
+                    for (int64_t r = 0; r < rows; ++r)
+                      ls.push_back(left(k, r));
+                    for (int64_t v = 0; v < vectors; ++v)
+                      rs.push_back(right(k, v));
+                    for (int64_t r = 0; r < rows; ++r)
+                      for (int64_t v = 0; v < vectors; ++v)
+                        next.push_back(amx::TileMulFOp::create(
+                            b, f32Tile(), ls[r], rs[v], acc[r * vectors + v]));
+                    return next;
+                  });
 }
 
-SmallVector<Value>
-PairedAttentionLowering::emitVectorProduct(Value depth, int64_t rows, ValueRange init,
-                          TileLoad left, TileLoad right) {
-  return emitLoop(
-      b, zero, depth, 1, init, [&](Value k, ValueRange acc) -> Vectors {
-        Vectors rs, next;
-        for (int64_t v = 0; v < vectors; ++v)
-          rs.push_back(right(k, v));
-        for (int64_t r = 0; r < rows; ++r) {
-          Value l = left(k, r);
-          for (int64_t v = 0; v < vectors; ++v)
-            next.push_back(x86vector::DotBF16Op::create(
-                b, e.vectorType(), acc[r * vectors + v], l, rs[v]));
-        }
-        return next;
-      });
+SmallVector<Value> PairedAttentionLowering::emitVectorProduct(
+    Value depth, int64_t rows, ValueRange init, TileLoad left, TileLoad right) {
+  return emitLoop(b, zero, depth, 1, init,
+                  [&](Value k, ValueRange acc) -> Vectors {
+                    Vectors rs, next;
+                    for (int64_t v = 0; v < vectors; ++v)
+                      rs.push_back(right(k, v));
+                    for (int64_t r = 0; r < rows; ++r) {
+                      Value l = left(k, r);
+                      for (int64_t v = 0; v < vectors; ++v)
+                        next.push_back(x86vector::DotBF16Op::create(
+                            b, e.vectorType(), acc[r * vectors + v], l, rs[v]));
+                    }
+                    return next;
+                  });
 }
 
 Value PairedAttentionLowering::broadcastPair(Value memref, ValueRange indices) {
-  Value pair = vector::LoadOp::create(
-      b, VectorType::get({2}, b.getBF16Type()), memref, indices);
-  Value bits = vector::BitCastOp::create(
-      b, VectorType::get({1}, b.getI32Type()), pair);
+  Value pair = vector::LoadOp::create(b, VectorType::get({2}, b.getBF16Type()),
+                                      memref, indices);
+  Value bits =
+      vector::BitCastOp::create(b, VectorType::get({1}, b.getI32Type()), pair);
   Value scalar = vector::ExtractOp::create(b, bits, ArrayRef<int64_t>{0});
   return vector::BitCastOp::create(b, pairsType(), e.broadcast(scalar));
 }
@@ -61,14 +59,15 @@ void PairedAttentionLowering::padScores(Value panel, float padding) {
   Value slot = scoreSlot(panel);
   Value left = arith::SubIOp::create(b, keyCount, times(panel, kPanel));
   left = arith::MaxSIOp::create(b, left, zero);
-  forEach(b, arith::MinSIOp::create(b, left, e.index(kPanel)),
-          e.index(kPanel), [&](Value j) {
+  forEach(b, arith::MinSIOp::create(b, left, e.index(kPanel)), e.index(kPanel),
+          [&](Value j) {
             for (int64_t v = 0; v < vectors; ++v)
               storeScore(e.splat(padding), add(slot, j), v);
           });
 }
 
-void PairedAttentionLowering::emitScoreProducts(Value panel, bool started, float padding) {
+void PairedAttentionLowering::emitScoreProducts(Value panel, bool started,
+                                                float padding) {
   Value from = times(panel, kPanel), slot = scoreSlot(panel);
   if (useTiles) {
     for (int64_t r = 0; r < kPanel / kTile; r += registerRows)
@@ -84,8 +83,9 @@ void PairedAttentionLowering::emitScoreProducts(Value panel, bool started, float
   padScores(panel, padding);
 }
 
-void PairedAttentionLowering::emitScoreTiles(Value from, Value slot, int64_t offset, int64_t rows,
-                    bool started) {
+void PairedAttentionLowering::emitScoreTiles(Value from, Value slot,
+                                             int64_t offset, int64_t rows,
+                                             bool started) {
   Vectors init;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
@@ -113,13 +113,13 @@ void PairedAttentionLowering::emitScoreTiles(Value from, Value slot, int64_t off
           sums[r * vectors + v]);
 }
 
-void PairedAttentionLowering::emitScoreVectors(Value j, Value slot, bool started) {
+void PairedAttentionLowering::emitScoreVectors(Value j, Value slot,
+                                               bool started) {
   Vectors init;
   for (int64_t r = 0; r < registerRows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
-      init.push_back(started
-                         ? e.load(scratch.start, {zero, e.index(v * lanes)})
-                         : e.splat(0.0f));
+      init.push_back(started ? e.load(scratch.start, {zero, e.index(v * lanes)})
+                             : e.splat(0.0f));
   Vectors sums = emitVectorProduct(
       e.index(keyDim / 2), registerRows, init,
       [&](Value k, int64_t r) {
@@ -133,19 +133,20 @@ void PairedAttentionLowering::emitScoreVectors(Value j, Value slot, bool started
       storeScore(sums[r * vectors + v], add(slot, r), v);
 }
 
-void PairedAttentionLowering::emitValueTiles(Value panel, Value d, int64_t rows) {
+void PairedAttentionLowering::emitValueTiles(Value panel, Value d,
+                                             int64_t rows) {
   Vectors init, ls, rs;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
       init.push_back(loadTile(f32Tile(), accT,
                               {add(d, r * kTile), add(group, v * kTile)}));
   for (int64_t r = 0; r < rows; ++r)
-    ls.push_back(loadTile(bf16Tile(), op.getValue(),
-                          {panel, add(d, r * kTile), zero}));
+    ls.push_back(
+        loadTile(bf16Tile(), op.getValue(), {panel, add(d, r * kTile), zero}));
   Value slot = weightSlot(panel);
   for (int64_t v = 0; v < vectors; ++v)
-    rs.push_back(loadTile(bf16Tile(), scratch.weights,
-                          {slot, e.index(v * 2 * kTile)}));
+    rs.push_back(
+        loadTile(bf16Tile(), scratch.weights, {slot, e.index(v * 2 * kTile)}));
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
       amx::TileStoreOp::create(
@@ -174,16 +175,16 @@ void PairedAttentionLowering::emitValueVectors(Value panel, Value d) {
       e.store(sums[r * vectors + v], accT, {add(d, r), stateIndex(v)});
 }
 
-void PairedAttentionLowering::emitValueProducts(Value panel, int64_t from, int64_t to) {
+void PairedAttentionLowering::emitValueProducts(Value panel) {
   int64_t step = useTiles ? registerRows * kTile : registerRows;
-  int64_t whole = from + (to - from) / step * step;
-  emitLoop(b, e.index(from), e.index(whole), step, {},
+  int64_t whole = valueDim / step * step;
+  emitLoop(b, zero, e.index(whole), step, {},
            [&](Value d, ValueRange) -> Vectors {
              useTiles ? emitValueTiles(panel, d, registerRows)
                       : emitValueVectors(panel, d);
              return {};
            });
   // Vectors divide the feature tiles.
-  if (whole < to)
-    emitValueTiles(panel, e.index(whole), (to - whole) / kTile);
+  if (whole < valueDim)
+    emitValueTiles(panel, e.index(whole), (valueDim - whole) / kTile);
 }
