@@ -22,6 +22,7 @@ class AttentionTiling {
 public:
   AttentionTiling(mlir::ImplicitLocOpBuilder &b, AttentionOp op);
   void run();
+
 private:
   void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
   bool isPaired() const {
@@ -34,8 +35,8 @@ private:
   /// All query tiles of the head share them.
   void packKeysAndValues(mlir::Value batches);
   /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
-  mlir::Value packChunks(mlir::Value batches, mlir::Value source, llvm::ArrayRef<int64_t> panelShape,
-                   int64_t perPanel);
+  mlir::Value packChunks(mlir::Value batches, mlir::Value source,
+                         llvm::ArrayRef<int64_t> panelShape, int64_t perPanel);
   /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
   /// vectors apart: one vector of each, which is what the last rows of a query
   /// are read by, would otherwise fall into a few sets of the cache.
@@ -43,7 +44,8 @@ private:
   /// Online attention over keys [keyBegin, keyEnd). `position` is the tile's
   /// batch element, head and first row; the mask is asked for `maskRows` rows.
   void emitBlocks(mlir::Value queryTile, std::array<mlir::Value, 3> position,
-                  mlir::Value maskRows, mlir::Value keyBegin, mlir::Value keyEnd);
+                  mlir::Value maskRows, mlir::Value keyBegin,
+                  mlir::Value keyEnd);
   /// Keys of a block, in whole register tiles, for as few blocks of `keys` as
   /// the schedule allows: a short last block would cost as much as a long one
   /// wherever work is for the block and not for its keys.
@@ -52,19 +54,24 @@ private:
   /// `schedule.split`, each with a partial result, which are merged in order.
   void emitFewRows(mlir::Value batches);
   /// `memref[row : row + rows, 0 : columns]` of a rank-2 memref.
-  mlir::Value viewBlock(mlir::Value memref, int64_t row, int64_t rows, int64_t columns);
+  mlir::Value viewBlock(mlir::Value memref, int64_t row, int64_t rows,
+                        int64_t columns);
   /// The tile `partials[batch, keyHead, part]`.
-  mlir::Value viewPart(mlir::Value partials, mlir::Value batch, mlir::Value keyHead, mlir::Value part);
+  mlir::Value viewPart(mlir::Value partials, mlir::Value batch,
+                       mlir::Value keyHead, mlir::Value part);
   /// Rows [row, row + rows) and the first `columns` of every part of
   /// `partials[batch, keyHead]`; rank 2 without columns.
-  mlir::Value viewPartials(mlir::Value partials, mlir::Value batch, mlir::Value keyHead, mlir::Value parts,
-                     mlir::Value row, int64_t rows, int64_t columns = 0);
-  void emitLoop(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value)> body);
+  mlir::Value viewPartials(mlir::Value partials, mlir::Value batch,
+                           mlir::Value keyHead, mlir::Value parts,
+                           mlir::Value row, int64_t rows, int64_t columns = 0);
+  void emitLoop(mlir::Value lower, mlir::Value upper,
+                llvm::function_ref<void(mlir::Value)> body);
   /// Rows [begin, end) of `memref[leading...]` move towards the core.
-  void emitPrefetch(mlir::Value memref, mlir::ValueRange leading, mlir::Value begin, mlir::Value end,
-                    bool isWrite = false);
+  void emitPrefetch(mlir::Value memref, mlir::ValueRange leading,
+                    mlir::Value begin, mlir::Value end, bool isWrite = false);
   /// The rows of a tile before `end`, or as many as there are.
-  void emitPrefetchBefore(mlir::Value memref, mlir::ValueRange leading, mlir::Value end);
+  void emitPrefetchBefore(mlir::Value memref, mlir::ValueRange leading,
+                          mlir::Value end);
   /// Says which op of the mask program is why blocks are evaluated for nothing.
   void remarkUnknown(mlir::Operation *unknown);
   mlir::Value blockCount(mlir::Value key, mlir::Value end);
@@ -74,19 +81,19 @@ private:
   /// One loop over all blocks between the bounds; each is skipped, full or
   /// partial by what its keys read.
   void emitClassifiedBlocks(mlir::Value queryTile, mlir::ValueRange at,
-                            BlockVisibility &classes,
-                            const TileBounds &bounds);
+                            BlockVisibility &classes, const TileBounds &bounds);
   /// One loop over the blocks of three ranges: [lower, fullLower) needs the
   /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
-  void emitMaskedBlocks(mlir::Value queryTile, mlir::ValueRange at, mlir::Value maskRows,
-                        mlir::Value keyBegin, mlir::Value keyEnd);
+  void emitMaskedBlocks(mlir::Value queryTile, mlir::ValueRange at,
+                        mlir::Value maskRows, mlir::Value keyBegin,
+                        mlir::Value keyEnd);
   /// A block of narrow floats as f32 in `scratch`, once for all rows of the
   /// tile; f32 as it is.
   mlir::Value widen(mlir::Value rows, mlir::Value scratch);
   /// Scratch for a block of `operand` in f32, or null if that is f32.
   mlir::Value allocateWidened(mlir::Value operand);
-  void emitBlock(mlir::Value queryTile, mlir::ValueRange at, mlir::Value key, mlir::Value count,
-                 bool masked);
+  void emitBlock(mlir::Value queryTile, mlir::ValueRange at, mlir::Value key,
+                 mlir::Value count, bool masked);
   mlir::ImplicitLocOpBuilder &b;
   IndexBuilder x;
   AttentionOp op;

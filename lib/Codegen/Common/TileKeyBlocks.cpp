@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace attn;
 
 void AttentionTiling::emitBlocks(Value queryTile, std::array<Value, 3> position,
-                Value maskRows, Value keyBegin, Value keyEnd) {
+                                 Value maskRows, Value keyBegin, Value keyEnd) {
   // Absolute position of the tile, as the programs see it.
   SmallVector<Value> at(position.begin(), position.end());
   at.push_back(x.constant(0));
@@ -53,15 +53,16 @@ Value AttentionTiling::evenBlocks(Value keys) {
       x.mul(x.ceilDiv(even, group), x.constant(group)), x.constant(group));
 }
 
-void AttentionTiling::emitLoop(Value lower, Value upper, function_ref<void(Value)> body) {
+void AttentionTiling::emitLoop(Value lower, Value upper,
+                               function_ref<void(Value)> body) {
   auto loop = scf::ForOp::create(b, lower, upper, x.constant(blockKeys));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   body(loop.getInductionVar());
 }
 
-void AttentionTiling::emitPrefetch(Value memref, ValueRange leading, Value begin, Value end,
-                  bool isWrite = false) {
+void AttentionTiling::emitPrefetch(Value memref, ValueRange leading,
+                                   Value begin, Value end, bool isWrite) {
   auto type = cast<MemRefType>(memref.getType());
   int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
@@ -75,9 +76,10 @@ void AttentionTiling::emitPrefetch(Value memref, ValueRange leading, Value begin
   }
 }
 
-void AttentionTiling::emitPrefetchBefore(Value memref, ValueRange leading, Value end) {
-  Value begin = b.createOrFold<arith::MaxSIOp>(
-      x.sub(end, x.constant(tileRows)), x.constant(0));
+void AttentionTiling::emitPrefetchBefore(Value memref, ValueRange leading,
+                                         Value end) {
+  Value begin = b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(tileRows)),
+                                               x.constant(0));
   emitPrefetch(memref, leading, begin, end);
 }
 
@@ -103,8 +105,7 @@ Value AttentionTiling::isWhole(Value key, Value count) {
   if (!isPaired())
     return arith::ConstantOp::create(b, b.getBoolAttr(true));
   auto equal = [&](Value left, Value right) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left,
-                                         right);
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left, right);
   };
   return b.createOrFold<arith::OrIOp>(
       equal(count, x.roundDown(count, kPairedPanel)),
@@ -112,8 +113,8 @@ Value AttentionTiling::isWhole(Value key, Value count) {
 }
 
 void AttentionTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
-                          BlockVisibility &classes,
-                          const TileBounds &bounds) {
+                                           BlockVisibility &classes,
+                                           const TileBounds &bounds) {
   emitLoop(bounds.lower, bounds.upper, [&](Value key) {
     Value count = blockCount(key, bounds.upper);
     Value first = x.add(at[3], key);
@@ -131,8 +132,9 @@ void AttentionTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
   });
 }
 
-void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at, Value maskRows,
-                      Value keyBegin, Value keyEnd) {
+void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
+                                       Value maskRows, Value keyBegin,
+                                       Value keyEnd) {
   Value lastHead =
       headGroup > 1 ? x.add(at[1], x.constant(headGroup - 1)) : at[1];
   TileBounds bounds =
@@ -180,10 +182,9 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at, Value mas
     fullLower = x.min(bounds.fullUpper, fullLower);
   }
   Value fullKeys = x.sub(bounds.fullUpper, fullLower);
-  Value isLast = b.createOrFold<arith::CmpIOp>(
-      arith::CmpIPredicate::eq, bounds.fullUpper, bounds.upper);
-  isLast =
-      b.createOrFold<arith::AndIOp>(isLast, isWhole(fullLower, fullKeys));
+  Value isLast = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                               bounds.fullUpper, bounds.upper);
+  isLast = b.createOrFold<arith::AndIOp>(isLast, isWhole(fullLower, fullKeys));
   fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, step));
   Value fullUpper = x.add(fullLower, fullKeys);
   Value fullBlocks = x.ceilDiv(fullKeys, blockKeys);
@@ -225,8 +226,7 @@ Value AttentionTiling::widen(Value rows, Value scratch) {
   PackOp::create(b, TypeRange(), rows, scratch, b.getF64FloatAttr(1.0));
   int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
   return memref::SubViewOp::create(
-      b, scratch,
-      ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+      b, scratch, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
       ArrayRef<OpFoldResult>{memref::DimOp::create(b, rows, 0).getResult(),
                              b.getIndexAttr(columns)},
       ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
@@ -237,13 +237,13 @@ Value AttentionTiling::allocateWidened(Value operand) {
   if (type.getElementType().isF32() ||
       schedule.getKernel() != Kernel::QueriesInLanes)
     return {};
-  return allocate(b,
-                  {blockKeys, static_cast<int64_t>(llvm::alignTo(
-                                  type.getDimSize(3), schedule.getLanes()))});
+  return allocate(
+      b, {blockKeys, static_cast<int64_t>(llvm::alignTo(type.getDimSize(3),
+                                                        schedule.getLanes()))});
 }
 
-void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key, Value count,
-               bool masked) {
+void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
+                                Value count, bool masked) {
   Value keys = viewRows(b, this->key, keyAt, key, count);
   Value values = isPaired() ? viewRows(b, value, valueAt,
                                        x.div(key, x.constant(kPairedPanel)),
