@@ -225,7 +225,9 @@ private:
     Vectors keys;
     for (int64_t r = 0; r < rows; ++r)
       keys.push_back(add(j, r));
-    counts = programs.hasMask() ? clampKeys(keys) : Vectors();
+    if (programs.hasMask())
+      for (Value &key : keys)
+        key = arith::MinSIOp::create(b, key, lastKey());
     Vectors flat = emitOuterProduct(
         e, zero, e.index(headDim), rows, vectors, init,
         [&](Value d, int64_t r) {
@@ -253,22 +255,19 @@ private:
     return result;
   }
 
-  /// Repeats the block's last key for those beyond it, which changes no
-  /// maximum. Returns what their weights count in the sum: 0, and 1 for others.
-  Vectors clampKeys(Vectors &keys) {
-    Vectors counts;
-    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+  /// Register tiles of masked blocks repeat it for keys beyond the end, which
+  /// changes no maximum.
+  Value lastKey() { return arith::SubIOp::create(b, keyCount, e.index(1)); }
+
+  /// What the weights of key `j` count in the sum: 0 beyond the end, else 1.
+  Value countOf(Value j) {
     auto constant = [&](float value) -> Value {
       return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
     };
-    for (Value &key : keys) {
-      Value exists =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last);
-      counts.push_back(e.broadcast(
-          arith::SelectOp::create(b, exists, constant(1.0f), constant(0.0f))));
-      key = arith::MinSIOp::create(b, key, last);
-    }
-    return counts;
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sle, j, lastKey());
+    return e.broadcast(
+        arith::SelectOp::create(b, exists, constant(1.0f), constant(0.0f)));
   }
 
   Value toF32(Value scalar) {
@@ -406,9 +405,9 @@ private:
               Value weight = e.exp(block[r][v]);
               storeWeight(weight, add(j, r), v);
               next[v] =
-                  counts.empty()
-                      ? arith::AddFOp::create(b, next[v], weight).getResult()
-                      : e.fma(weight, counts[r], next[v]);
+                  programs.hasMask()
+                      ? e.fma(weight, countOf(add(j, r)), next[v])
+                      : arith::AddFOp::create(b, next[v], weight).getResult();
             }
           return next;
         });
@@ -548,8 +547,6 @@ private:
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
   Value keyCount, rowCount, zero, group;
-  /// How often each key of the register tile counts; empty for once.
-  Vectors counts;
   /// The keys of the block that matter to the group.
   Value keyBegin, keyEnd;
   /// i1: whether a value of the block is NaN or infinite; null without a mask.

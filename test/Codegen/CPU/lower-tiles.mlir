@@ -31,10 +31,10 @@ func.func @block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v
 // CHECK: arith.minsi {{.*}} : vector<16xindex>
 // CHECK: %[[BOUND:.*]] = arith.index_cast %{{.*}} : vector<16xindex> to vector<16xi32>
 // CHECK: arith.negf %{{.*}} : vector<16xf32>
-// CHECK: %[[COUNT:.*]] = vector.broadcast %{{.*}} : f32 to vector<16xf32>
 // CHECK: %[[VISIBLE:.*]] = arith.cmpi sle, %{{.*}}, %[[BOUND]] : vector<16xi32>
 // CHECK: arith.select %[[VISIBLE]], %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 // CHECK: %[[WEIGHT:.*]] = math.exp2
+// CHECK: %[[COUNT:.*]] = vector.broadcast %{{.*}} : f32 to vector<16xf32>
 // CHECK: vector.fma %[[WEIGHT]], %[[COUNT]]
 func.func @masked_block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v: memref<?x8xf32>, %acc: memref<16x8xf32, strided<[1, 16]>>, %max: memref<16xf32>, %sum: memref<16xf32>, %n: index) {
   attn.online_attention ins(%q, %k, %v : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%n, %n, %n, %n) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>) score {
