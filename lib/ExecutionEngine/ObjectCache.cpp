@@ -65,6 +65,15 @@ std::string hexOf(BLAKE3 &hasher) {
   return toHex(hasher.final<32>(), /*LowerCase=*/true);
 }
 
+void addTarget(BLAKE3 &hasher, const Target &target) {
+  addPart(hasher, target.triple);
+  addPart(hasher, target.cpu);
+  addPart(hasher, target.features);
+  // Schedules depend on the caches as well.
+  for (int64_t bytes : {target.l1dBytes, target.l2Bytes, target.l3Bytes})
+    addPart(hasher, std::to_string(bytes));
+}
+
 #ifdef __linux__
 /// Size and time of the last change of a file, as text.
 std::string stampOf(StringRef path) {
@@ -114,12 +123,15 @@ std::string attn::objectKey(StringRef input, ArrayRef<std::string> options,
   addPart(hasher, std::to_string(options.size()));
   for (StringRef option : options)
     addPart(hasher, option);
-  addPart(hasher, target.triple);
-  addPart(hasher, target.cpu);
-  addPart(hasher, target.features);
-  // Schedules depend on the caches as well.
-  for (int64_t bytes : {target.l1dBytes, target.l2Bytes, target.l3Bytes})
-    addPart(hasher, std::to_string(bytes));
+  addTarget(hasher, target);
+  return hexOf(hasher);
+}
+
+std::string attn::scheduleKey(StringRef input, const Target &target) {
+  BLAKE3 hasher;
+  addPart(hasher, "tuned schedule");
+  addPart(hasher, input);
+  addTarget(hasher, target);
   return hexOf(hasher);
 }
 
@@ -136,6 +148,12 @@ Expected<ObjectCache> ObjectCache::open(StringRef directory) {
 std::string ObjectCache::pathOf(StringRef key) const {
   SmallString<256> path(directory);
   sys::path::append(path, key + ".o");
+  return std::string(path);
+}
+
+std::string ObjectCache::schedulePathOf(StringRef key) const {
+  SmallString<256> path(directory);
+  sys::path::append(path, key + ".schedule");
   return std::string(path);
 }
 

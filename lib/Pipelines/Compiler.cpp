@@ -12,9 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Pipelines/Compiler.h"
-#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/InitAll.h"
 #include "attn/Pipelines/Remarks.h"
+#include "attn/Pipelines/Tuning.h"
 #include "attn/Support/Error.h"
 #include "attn/Support/HostTensor.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -117,8 +118,9 @@ public:
   llvm::Error parse(bool keepAll);
   /// Runs passes and verifies what they leave.
   llvm::Error run(llvm::function_ref<void(OpPassManager &)> populate);
-  /// Puts the remarks into the module's description of itself.
-  llvm::Error storeRemarks();
+  /// Puts the remarks into the module's description of itself. A given schedule
+  /// is called tuned if it comes from the cache.
+  llvm::Error storeRemarks(bool tuned);
 
   ModuleOp getModule() { return *module; }
   std::string takeDiagnostics() {
@@ -187,7 +189,7 @@ llvm::Error Session::run(llvm::function_ref<void(OpPassManager &)> populate) {
   return llvm::Error::success();
 }
 
-llvm::Error Session::storeRemarks() {
+llvm::Error Session::storeRemarks(bool tuned) {
   auto global = module->lookupSymbol<LLVM::GlobalOp>(kModuleInfoName);
   auto text = global ? dyn_cast_or_null<StringAttr>(global.getValueOrNull())
                      : StringAttr();
@@ -197,10 +199,16 @@ llvm::Error Session::storeRemarks() {
       ModuleInfo::parse(text.getValue().rtrim('\0'));
   if (!info)
     return info.takeError();
+  auto spell = [&](StringRef text) {
+    constexpr llvm::StringLiteral kSchedule = "schedule of attn.attention ";
+    if (tuned && text.consume_front((kSchedule + "(given)").str()))
+      return (kSchedule + "(tuned)" + text).str();
+    return text.str();
+  };
   for (FunctionInfo &function : info->functions)
     for (const CompilerRemark &remark : remarks)
       if (remark.function == function.name)
-        function.remarks.push_back(remark.text);
+        function.remarks.push_back(spell(remark.text));
   std::string json = info->str();
   json.push_back('\0');
   global.setValueAttr(StringAttr::get(&context, json));
@@ -220,14 +228,15 @@ void populate(OpPassManager &pm, const CompileRequest &request) {
 
 llvm::Expected<std::string> generate(const CompileRequest &request,
                                      CodeKind kind, bool keepAll,
-                                     std::string &diagnostics) {
+                                     std::string &diagnostics,
+                                     bool tuned = false) {
   Session session(request);
   if (llvm::Error error = session.parse(keepAll))
     return error;
   if (llvm::Error error =
           session.run([&](OpPassManager &pm) { populate(pm, request); }))
     return error;
-  if (llvm::Error error = session.storeRemarks())
+  if (llvm::Error error = session.storeRemarks(tuned))
     return error;
   auto code =
       generateCode(session.getModule(), request.target, request.codegen, kind);
@@ -242,10 +251,62 @@ llvm::Expected<std::string> generate(const CompileRequest &request,
 }
 
 /// What decides the object beside input and target.
-std::vector<std::string> keyOptions(const CompileRequest &request) {
+std::vector<std::string> keyOptions(const CompileRequest &request, bool tuned) {
   constexpr const char *lowerings[] = {"fused", "twin", "twin f64"};
   return {lowerings[static_cast<int>(request.lowering)], request.function,
-          request.pipeline.schedule, request.codegen.str()};
+          request.pipeline.schedule, tuned ? "tuned" : "given",
+          request.codegen.str()};
+}
+
+/// Compiles, or finds in the cache, and links. `tuned`: the schedule of the
+/// request comes from the cache.
+llvm::Expected<Compilation> compileOrLoad(const CompileRequest &request,
+                                          bool tuned) {
+  Compilation result;
+  std::string key;
+  auto link = [&](StringRef object) -> llvm::Error {
+    auto module = CompiledModule::load(object);
+    if (!module)
+      return module.takeError();
+    if ((*module)->info().functions.size() != 1)
+      return makeError("the compiled object has {0} entries, expected 1",
+                       (*module)->info().functions.size());
+    result.module = std::move(*module);
+    result.function = &result.module->info().functions.front();
+    return llvm::Error::success();
+  };
+
+  if (request.cache) {
+    key = objectKey(request.input, keyOptions(request, tuned), request.target);
+    // An object that does not link is as good as none, and is replaced.
+    if (auto object = request.cache->lookup(key)) {
+      llvm::Error error = link(object->getBuffer());
+      if (!error) {
+        result.cached = true;
+        return result;
+      }
+      llvm::consumeError(std::move(error));
+    }
+  }
+  // What is in the cache was checked before it was compiled.
+  if (tuned)
+    if (llvm::Error error = checkTunedSchedule(request))
+      return error;
+  llvm::Expected<std::string> object = generate(
+      request, CodeKind::Object, /*keepAll=*/false, result.diagnostics, tuned);
+  if (!object)
+    return object.takeError();
+  if (llvm::Error error = link(*object))
+    return llvm::make_error<CompileFailure>(
+        request.inputName + ": error: " + llvm::toString(std::move(error)) +
+        "\n");
+  // A full disk costs the next run its time, not this one its result.
+  if (request.cache)
+    if (llvm::Error error = request.cache->store(key, *object))
+      result.diagnostics += request.inputName +
+                            ": warning: the compiled object is not cached: " +
+                            llvm::toString(std::move(error)) + "\n";
+  return result;
 }
 
 } // namespace
@@ -271,47 +332,53 @@ llvm::Error attn::checkSchedule(StringRef text) {
 
 llvm::Expected<Compilation>
 attn::compileToMemory(const CompileRequest &request) {
-  Compilation result;
-  std::string key;
-  auto link = [&](StringRef object) -> llvm::Error {
-    auto module = CompiledModule::load(object);
-    if (!module)
-      return module.takeError();
-    if ((*module)->info().functions.size() != 1)
-      return makeError("the compiled object has {0} entries, expected 1",
-                       (*module)->info().functions.size());
-    result.module = std::move(*module);
-    result.function = &result.module->info().functions.front();
-    return llvm::Error::success();
-  };
-
-  if (request.cache) {
-    key = objectKey(request.input, keyOptions(request), request.target);
-    // An object that does not link is as good as none, and is replaced.
-    if (auto object = request.cache->lookup(key)) {
-      llvm::Error error = link(object->getBuffer());
-      if (!error) {
-        result.cached = true;
-        return result;
-      }
-      llvm::consumeError(std::move(error));
-    }
+  if (!request.cache || !request.pipeline.schedule.empty() ||
+      request.lowering != Lowering::Fused)
+    return compileOrLoad(request, /*tuned=*/false);
+  llvm::Expected<std::string> schedule = readTunedSchedule(request);
+  if (schedule && schedule->empty())
+    return compileOrLoad(request, /*tuned=*/false);
+  // What is in the folder may help, and must not be able to hurt.
+  std::string reason;
+  if (schedule) {
+    CompileRequest withSchedule = request;
+    withSchedule.pipeline.schedule = *schedule;
+    auto result = compileOrLoad(withSchedule, /*tuned=*/true);
+    if (result)
+      return result;
+    reason = llvm::toString(result.takeError());
+  } else {
+    reason = llvm::toString(schedule.takeError());
   }
-  llvm::Expected<std::string> object = generate(
-      request, CodeKind::Object, /*keepAll=*/false, result.diagnostics);
-  if (!object)
-    return object.takeError();
-  if (llvm::Error error = link(*object))
-    return llvm::make_error<CompileFailure>(
-        request.inputName + ": error: " + llvm::toString(std::move(error)) +
-        "\n");
-  // A full disk costs the next run its time, not this one its result.
-  if (request.cache)
-    if (llvm::Error error = request.cache->store(key, *object))
-      result.diagnostics += request.inputName +
-                            ": warning: the compiled object is not cached: " +
-                            llvm::toString(std::move(error)) + "\n";
+  auto result = compileOrLoad(request, /*tuned=*/false);
+  if (result)
+    result->diagnostics +=
+        request.inputName + ": warning: the tuned schedule in " +
+        quoteName(tunedSchedulePath(request)) +
+        " is ignored: " + StringRef(reason).split('\n').first.str() + "\n";
   return result;
+}
+
+llvm::Expected<std::string>
+attn::chooseSchedule(const CompileRequest &request) {
+  Session session(request);
+  if (llvm::Error error = session.parse(/*keepAll=*/false))
+    return error;
+  if (llvm::Error error = session.run([&](OpPassManager &pm) {
+        buildPipeline(pm, Phase::Schedule, request.pipeline);
+      }))
+    return error;
+  ScheduleAttr schedule;
+  session.getModule().walk([&](AttentionOp op) {
+    schedule = *op.getSchedule();
+    return WalkResult::interrupt();
+  });
+  if (!schedule)
+    return makeError("{0}: expected fused attention, there is none",
+                     request.inputName);
+  std::string text;
+  llvm::raw_string_ostream(text) << schedule;
+  return text;
 }
 
 llvm::Expected<std::string> attn::compileToPhase(const CompileRequest &request,

@@ -16,8 +16,8 @@ import subprocess
 import sys
 
 tools, scratch = sys.argv[1:]
-CASES = ["minilm-128", "cross-77", "window-4k", "vit-197", "tiny-bool", "tiny-alibi",
-         "tiny-softcap", "tiny-prefix"]
+CASES = ["minilm-128", "cross-77", "window-4k", "vit-197", "decode-32k", "window-4k-bf16",
+         "decode-32k-bf16", "tiny-bool", "tiny-alibi", "tiny-softcap", "tiny-prefix", "tiny-bf16"]
 
 
 def result(case, threads):

@@ -78,7 +78,13 @@ struct Options {
       llvm::cl::cat(category), llvm::cl::desc("Where to run: cpu")};
   llvm::cl::opt<std::string> cacheDir{
       "cache-dir", llvm::cl::value_desc("path"), llvm::cl::cat(category),
-      llvm::cl::desc("Folder of compiled objects to use and to fill")};
+      llvm::cl::desc(
+          "Folder of compiled objects and tuned schedules to use and "
+          "to fill")};
+  llvm::cl::opt<bool> tune{
+      "tune", llvm::cl::cat(category),
+      llvm::cl::desc("Try schedules near the chosen one, in turn, and keep the "
+                     "best in --cache-dir for later runs")};
 };
 
 } // namespace attn

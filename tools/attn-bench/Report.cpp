@@ -19,16 +19,15 @@
 
 using namespace attn;
 
-double CaseReport::minMs() const {
+double attn::minimumOf(const std::vector<double> &times) {
   return *std::min_element(times.begin(), times.end());
 }
 
-double CaseReport::medianMs() const {
-  std::vector<double> sorted = times;
-  std::sort(sorted.begin(), sorted.end());
-  size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 ? sorted[middle]
-                           : (sorted[middle - 1] + sorted[middle]) / 2;
+double attn::medianOf(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  size_t middle = times.size() / 2;
+  return times.size() % 2 ? times[middle]
+                          : (times[middle - 1] + times[middle]) / 2;
 }
 
 double CaseReport::gflops() const {
@@ -71,6 +70,8 @@ void attn::printCase(const CaseReport &report) {
   printOut("  compile: {:.1f} ms{}, buffers: {} bytes\n", report.compileMs,
            report.compileCached ? " (from the cache)" : "",
            report.plannedBytes);
+  for (const std::string &remark : report.remarks)
+    printOut("  {}\n", remark);
 }
 
 static void writeCase(llvm::json::OStream &json, const CaseReport &report) {
@@ -105,6 +106,7 @@ static void writeCase(llvm::json::OStream &json, const CaseReport &report) {
   json.attribute("compile_ms", report.compileMs);
   json.attribute("compile_cached", report.compileCached);
   json.attribute("planned_bytes", report.plannedBytes);
+  json.attribute("remarks", llvm::json::Array(report.remarks));
 }
 
 std::string attn::toJSON(const std::vector<CaseReport> &reports) {

@@ -17,6 +17,10 @@
 
 namespace attn {
 
+/// The smallest and the middle one; `times` must not be empty.
+double minimumOf(const std::vector<double> &times);
+double medianOf(std::vector<double> times);
+
 /// What was measured of one case.
 struct CaseReport {
   const BenchCase *bench = nullptr;
@@ -26,6 +30,8 @@ struct CaseReport {
   std::vector<double> times;
   double compileMs = 0.0;
   bool compileCached = false;
+  /// What the compiler says about its choices.
+  std::vector<std::string> remarks;
   /// Largest sum of live buffers and scratch of the runs.
   int64_t plannedBytes = 0;
   int64_t pairs = 0;
@@ -36,8 +42,8 @@ struct CaseReport {
   /// inputs.
   PeakMeter::Peak compute, read;
 
-  double minMs() const;
-  double medianMs() const;
+  double minMs() const { return minimumOf(times); }
+  double medianMs() const { return medianOf(times); }
   /// By the fastest run: 2 (D + Dv) operations for each visible pair.
   double gflops() const;
   /// By the fastest run: bytes of q, k and v.

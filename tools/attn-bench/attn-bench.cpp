@@ -17,6 +17,8 @@
 #include "Options.h"
 #include "Peak.h"
 #include "Report.h"
+#include "Session.h"
+#include "Tune.h"
 #include "common/Command.h"
 
 #include "attn/Pipelines/Compiler.h"
@@ -28,34 +30,10 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <chrono>
-#include <optional>
-
 using namespace attn;
 using namespace llvm;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double millisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start)
-      .count();
-}
-
-/// What stays the same for all cases of a run.
-struct Session {
-  const Options &options;
-  Target target;
-  std::string schedule;
-  std::optional<ObjectCache> cache;
-  unsigned threads = 1;
-  /// A brief line needs no peak, and must not wait for one.
-  bool measurePeak = true;
-};
 
 Expected<std::vector<const BenchCase *>> chooseCases(const Options &options) {
   bool one = options.caseName.getNumOccurrences();
@@ -80,6 +58,15 @@ Error checkUsage(const Options &options) {
     return makeError("--repeat=0: expected at least 1");
   if (Error error = checkThreads(options.threads))
     return error;
+  if (options.tune) {
+    if (options.cacheDir.empty())
+      return makeError("--tune: expected --cache-dir=PATH with it, the folder "
+                       "that keeps the schedules");
+    // The check of each schedule warms up.
+    if (Error error = refuseWith("--tune", options.schedule, options.warmup,
+                                 options.brief, options.json, options.output))
+      return error;
+  }
   if (Error error =
           checkWritable({StringRef(options.output), StringRef(options.json)}))
     return error;
@@ -89,6 +76,16 @@ Error checkUsage(const Options &options) {
   if (options.peak && (options.caseName.getNumOccurrences() ||
                        options.suite.getNumOccurrences()))
     return makeError("--peak: expected no --case and no --suite with it");
+  if (options.peak)
+    if (Error error = refuseWith(
+            "--peak", options.tune, options.printGraph, options.schedule,
+            options.repeat, options.warmup, options.brief, options.json,
+            options.inputs, options.output, options.cacheDir))
+      return error;
+  if (options.printGraph)
+    if (Error error = refuseWith("--print-graph", options.tune, options.brief,
+                                 options.json, options.inputs, options.output))
+      return error;
   return Error::success();
 }
 
@@ -171,21 +168,14 @@ Expected<CaseReport> runCase(const Session &session, const BenchCase &bench) {
   report.inputBytes = data->inputBytes();
 
   std::string graph = caseGraph(bench);
-  CompileRequest request;
-  request.input = graph;
-  request.inputName = bench.name.str();
-  request.target = session.target;
-  request.pipeline.target = options.targetName;
-  request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
-                                           options.disabledFeatures.end());
-  request.pipeline.schedule = session.schedule;
-  request.cache = session.cache ? &*session.cache : nullptr;
+  CompileRequest request = session.makeRequest(bench, graph);
   Clock::time_point start = Clock::now();
   auto compiled = compileToMemory(request);
   if (!compiled)
     return compiled.takeError();
   report.compileMs = millisecondsSince(start);
   report.compileCached = compiled->cached;
+  report.remarks = compiled->function->remarks;
   errs() << compiled->diagnostics;
 
   std::vector<CallArgument> arguments = data->arguments();
@@ -233,6 +223,11 @@ Error run(const Options &options) {
     return session.takeError();
   std::vector<CaseReport> reports;
   for (const BenchCase *bench : *cases) {
+    if (options.tune) {
+      if (Error error = tuneCase(*session, *bench))
+        return error;
+      continue;
+    }
     auto report = runCase(*session, *bench);
     if (!report)
       return report.takeError();

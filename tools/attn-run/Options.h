@@ -91,7 +91,8 @@ struct Options {
       llvm::cl::desc("Write times, bytes and errors")};
   llvm::cl::opt<std::string> cacheDir{
       "cache-dir", llvm::cl::value_desc("path"), llvm::cl::cat(category),
-      llvm::cl::desc("Folder of compiled objects to use and to fill")};
+      llvm::cl::desc("Folder of compiled objects to use and to fill, and of "
+                     "schedules that attn-bench --tune found")};
 };
 
 } // namespace attn

@@ -62,21 +62,6 @@ std::optional<CodeKind> parseCodeKind(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// An error that names the first of `others` that is given: next to `option`
-/// it would do nothing.
-template <typename... Others>
-Error refuseWith(StringRef option, const Others &...others) {
-  StringRef name;
-  auto look = [&](const cl::Option &other) {
-    if (name.empty() && other.getNumOccurrences())
-      name = other.ArgStr;
-  };
-  (look(others), ...);
-  if (name.empty())
-    return Error::success();
-  return makeError("{0}: expected no --{1} with it", option, name);
-}
-
 /// Options that make no sense, alone or together.
 Error checkUsage(const Options &options) {
   if (options.inputFile.empty())

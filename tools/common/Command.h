@@ -15,8 +15,11 @@
 #ifndef ATTN_TOOLS_COMMON_COMMAND_H
 #define ATTN_TOOLS_COMMON_COMMAND_H
 
+#include "attn/Support/Error.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
 
 #include <fmt/format.h>
@@ -81,6 +84,21 @@ llvm::Error checkWritable(llvm::ArrayRef<llvm::StringRef> paths);
 /// The value of --device: success for `cpu`, a DeviceError for a device that
 /// this build cannot run on.
 llvm::Error checkDevice(llvm::StringRef device);
+
+/// An error that names the first of `others` that is given: next to `option`
+/// it would do nothing.
+template <typename... Others>
+llvm::Error refuseWith(llvm::StringRef option, const Others &...others) {
+  llvm::StringRef name;
+  auto look = [&](const llvm::cl::Option &other) {
+    if (name.empty() && other.getNumOccurrences())
+      name = other.ArgStr;
+  };
+  (look(others), ...);
+  if (name.empty())
+    return llvm::Error::success();
+  return makeError("{0}: expected no --{1} with it", option, name);
+}
 
 /// The value of --schedule: text, or the text in the file of that name; checked
 /// to be a schedule for attention. Empty stays empty.

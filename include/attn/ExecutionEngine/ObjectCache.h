@@ -39,6 +39,11 @@ std::string objectKey(llvm::StringRef input,
                       llvm::ArrayRef<std::string> options,
                       const Target &target);
 
+/// Key (64 hexadecimal digits) of the schedule that was tuned for `input` on
+/// `target`. Any build of the compiler may use it, and any number of threads:
+/// which schedule runs must not depend on that, or bits would.
+std::string scheduleKey(llvm::StringRef input, const Target &target);
+
 class ObjectCache {
 public:
   /// Opens `directory`, making it when it does not exist.
@@ -52,6 +57,10 @@ public:
 
   /// Path of the file for `key`, whether it exists or not.
   std::string pathOf(llvm::StringRef key) const;
+
+  /// Path of the file for the tuned schedule of `key`: text, as
+  /// `--schedule=FILE` takes it.
+  std::string schedulePathOf(llvm::StringRef key) const;
 
 private:
   explicit ObjectCache(std::string directory)

@@ -55,7 +55,9 @@ struct CompileRequest {
   Target target;
   PipelineOptions pipeline;
   CodegenOptions codegen;
-  /// Where to look for and to put objects, or null.
+  /// Where to look for and to put objects, or null. A schedule that was tuned
+  /// for this input and target is looked for there too, unless `pipeline` has
+  /// one.
   const ObjectCache *cache = nullptr;
 };
 
@@ -78,6 +80,10 @@ private:
 /// otherwise one line with what is wrong.
 llvm::Error checkSchedule(llvm::StringRef text);
 
+/// The schedule that the compiler chooses for the first fused attention of the
+/// entry, as text.
+llvm::Expected<std::string> chooseSchedule(const CompileRequest &request);
+
 /// Code in this process.
 struct Compilation {
   std::unique_ptr<CompiledModule> module;
@@ -85,7 +91,8 @@ struct Compilation {
   const FunctionInfo *function = nullptr;
   /// It came from the cache.
   bool cached = false;
-  /// Warnings of a compilation that succeeded; empty from the cache.
+  /// Warnings of a compilation that succeeded; from the cache only that a tuned
+  /// schedule is ignored.
   std::string diagnostics;
 };
 

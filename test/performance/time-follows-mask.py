@@ -1,0 +1,30 @@
+# ===- time-follows-mask.py - Hidden blocks cost nothing ------------------===#
+#
+# Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===------------------------------------------------------------------------===#
+#
+#   time-follows-mask.py TOOLS SCRATCH
+#
+# Windows: four times the length takes about four times as long, where full
+# attention takes sixteen times. Eight documents: an eighth of the causal pairs.
+
+from relations import Timed, ratio
+
+DOCUMENTS = """causal(top_left) visible {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %length = arith.constant 512 : index
+    %row = arith.divui %i, %length : index
+    %column = arith.divui %j, %length : index
+    %visible = arith.cmpi eq, %row, %column : index
+    attn.yield %visible : i1
+  }"""
+WINDOW = "causal(top_left) window[255, 0]"
+
+grown = ratio(Timed("window-8k", 8192, mask=WINDOW), Timed("window-2k", 2048, mask=WINDOW))
+assert grown < 6, "the time of a window grows faster than the length"
+saved = ratio(Timed("causal-4k", 4096, mask="causal(top_left)"),
+              Timed("documents-4k", 4096, mask=DOCUMENTS))
+assert saved > 3, "documents of an eighth of the pairs save less than two thirds of the time"
