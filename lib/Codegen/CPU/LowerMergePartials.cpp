@@ -84,17 +84,25 @@ private:
       square.push_back(x);
     }
     square = e.transpose(square);
+    Value mask;
+    if (width < lanes)
+      mask = e.firstLanes(e.index(width));
     for (int64_t r = 0; r < lanes; ++r) {
+      // A branch that nearly always goes one way costs less than a mask.
       Value at = arith::AddIOp::create(b, row, e.index(r));
-      Value inside =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, rows);
-      Value mask = e.firstLanes(
-          arith::SelectOp::create(b, inside, e.index(width), zero));
+      auto inside = scf::IfOp::create(
+          b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, rows),
+          /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(inside.thenBlock());
       Value x = square[r];
       if (Type type = getElementTypeOrSelf(op.getOutput().getType());
           !type.isF32())
         x = arith::TruncFOp::create(b, e.vectorType(type), x);
-      e.maskedStore(x, op.getOutput(), {at, column}, mask);
+      if (mask)
+        e.maskedStore(x, op.getOutput(), {at, column}, mask);
+      else
+        e.store(x, op.getOutput(), {at, column});
     }
   }
 

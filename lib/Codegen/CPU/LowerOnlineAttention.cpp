@@ -184,6 +184,9 @@ public:
         b, arith::DivUIOp::create(b, add(rowCount, slack), e.index(width)),
         e.index(width));
     emitGroups(zero, wide);
+    // The exact form alone serves the few rows that are left: it costs a pass
+    // over the scores, the steady state would cost compile time.
+    lazyMaximum = false;
     keyRows = std::min<int64_t>(2 * keyRows, 8);
     vectors = 1;
     width = lanes;
@@ -359,6 +362,16 @@ private:
       b.setInsertionPointToStart(seesAny.thenBlock());
     }
     Vectors max = loadState(op.getMax());
+    if (lazyMaximum)
+      emitLazyOrExactBlock(max);
+    else
+      emitExactBlock(max);
+    emitWeightedSum();
+  }
+
+  /// The steady state where every row has a maximum, and the exact form where
+  /// one has none or its weights do not stand.
+  void emitLazyOrExactBlock(ValueRange max) {
     Vectors fresh;
     for (Value m : max)
       fresh.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
@@ -378,12 +391,9 @@ private:
     Value truth = arith::ConstantOp::create(b, b.getBoolAttr(true));
     Value again = arith::XOrIOp::create(b, lazy.getResult(0), truth);
     auto exact = scf::IfOp::create(b, again, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(exact.thenBlock());
-      emitExactBlock(max);
-    }
-    emitWeightedSum();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(exact.thenBlock());
+    emitExactBlock(max);
   }
 
   /// Weights and block sums with the maximum as it is; returns whether every
@@ -490,7 +500,8 @@ private:
   }
 
   void emitWeightedSumOf(bool select) {
-    int64_t rows = std::min(keyRows, valueDim);
+    // The rare select stays small.
+    int64_t rows = select ? 1 : std::min(keyRows, valueDim);
     int64_t whole = valueDim / rows * rows;
     emitLoop(b, zero, e.index(whole), rows, {},
              [&](Value d, ValueRange) -> Vectors {
@@ -545,6 +556,7 @@ private:
   int64_t lanes, queryRows, headDim, valueDim;
   /// The register tile that is being emitted: keys times vectors of rows.
   int64_t keyRows, vectors, width;
+  bool lazyMaximum = true;
   /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
   Value queryT, accT;
   Value keyCount, rowCount, zero, group;

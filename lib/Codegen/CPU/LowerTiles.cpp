@@ -94,6 +94,15 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       return op->emitOpError("has a schedule of ")
              << schedule.getLanes() << " lanes, but vectors of "
              << stringifyISA(target.getIsa()) << " have " << target.getLanes();
+    if (schedule)
+      if (Kernel kernel = schedule.getKernel();
+          (kernel == Kernel::BF16Tiles &&
+           target.getBf16() != BF16Unit::Tiles) ||
+          (kernel == Kernel::BF16Vectors && target.getBf16() == BF16Unit::None))
+        return op->emitOpError("has the schedule of ")
+               << stringifyKernel(kernel) << ", but the bf16 unit of "
+               << target.getCpu() << " is '"
+               << stringifyBF16Unit(target.getBf16()) << "'";
     if (auto pack = dyn_cast<PackOp>(op))
       return lowerPack(rewriter, pack, target);
     if (auto merge = dyn_cast<MergePartialsOp>(op))

@@ -1,4 +1,4 @@
-//===- StagedLoads.cpp - Tensors of pairs, transposed block by block ------===//
+//===- StagedLoads.cpp - Tensors of pairs, by rows ------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -191,8 +191,9 @@ Value StagedLoads::stage(Value firstRow, Value lastRow, int64_t vectors,
       transposeRows(load, vectors, keyBegin, keyEnd);
       continue;
     }
-    memref::LoadOp first = load.ops.front();
-    if (!isConjunct(first.getResult()))
+    if (llvm::none_of(load.ops, [](memref::LoadOp use) {
+          return isConjunct(use.getResult());
+        }))
       continue;
     Value sees = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, any, none);
     visible = visible ? arith::AndIOp::create(b, visible, sees) : sees;
@@ -289,8 +290,11 @@ Value StagedLoads::stageWords(const Load &load, ValueRange leading, Value first,
           return {vector::ExtractOp::create(b, bits, ArrayRef<int64_t>{0})};
         };
         auto parts = [&]() -> Vectors {
+          Value rest = arith::SubIOp::create(b, keyEnd,
+                                             arith::MulIOp::create(b, w, size));
           return emitLoop(
-              b, e.index(0), size, 1, ValueRange(constant(0)),
+              b, e.index(0), arith::MinSIOp::create(b, rest, size), 1,
+              ValueRange(constant(0)),
               [&](Value t, ValueRange bits) -> Vectors {
                 SmallVector<Value> indices(leading);
                 indices.push_back(
@@ -325,8 +329,9 @@ void StagedLoads::stageNumbers(const Load &load, ValueRange leading,
       return {};
     };
     auto parts = [&]() -> Vectors {
-      emitLoop(b, e.index(0), e.index(lanes), 1, {},
-               [&](Value t, ValueRange) -> Vectors {
+      Value rest = arith::SubIOp::create(b, keyEnd, j);
+      emitLoop(b, e.index(0), arith::MinSIOp::create(b, rest, e.index(lanes)),
+               1, {}, [&](Value t, ValueRange) -> Vectors {
                  SmallVector<Value> indices(leading);
                  indices.push_back(
                      clampIndex(e, add(column, t), memref, leading.size()));

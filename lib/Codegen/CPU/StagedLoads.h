@@ -1,6 +1,4 @@
 //===- StagedLoads.h - Tensors of pairs, transposed by block ----*- C++ -*-===//
-//-*-===//
-//-*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

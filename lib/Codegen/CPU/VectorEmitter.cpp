@@ -95,13 +95,14 @@ Value VectorEmitter::expandedExp2(Value t, bool coarse) {
   }
 
   // Clamp so that the exponent field cannot overflow; both selects keep a NaN.
-  auto select = [&](arith::CmpFPredicate predicate, float bound, Value value) {
-    Value beyond = arith::CmpFOp::create(b, predicate, splat(bound), value);
-    return arith::SelectOp::create(b, beyond, splat(bound), value).getResult();
-  };
-  Value low = splat(-126.0f);
-  Value x = select(arith::CmpFPredicate::OGT, -126.0f, t);
-  x = select(arith::CmpFPredicate::OLT, 127.0f, x);
+  // A far-away key weighs 0, not 2^-126. It is computed as 2^0 first: at -126
+  // the product would be denormal, which takes a hundred cycles.
+  Value zero = splat(0.0f), high = splat(127.0f);
+  Value vanishes =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, t, splat(-126.0f));
+  Value x = arith::SelectOp::create(b, vanishes, zero, t);
+  Value beyond = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, high, x);
+  x = arith::SelectOp::create(b, beyond, high, x);
   // Adding 1.5 * 2^23 rounds to an integer that stands in the low mantissa
   // bits; subtracting one half first makes it the floor.
   Value magic = splat(12582912.0f);
@@ -124,9 +125,7 @@ Value VectorEmitter::expandedExp2(Value t, bool coarse) {
       integer(0x3f800000));
   Value result = arith::MulFOp::create(
       b, p, arith::BitcastOp::create(b, vectorType(), exponent));
-  // A far-away key weighs 0, not 2^-126.
-  Value vanishes = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, t, low);
-  return arith::SelectOp::create(b, vanishes, splat(0.0f), result);
+  return arith::SelectOp::create(b, vanishes, zero, result);
 }
 
 Value VectorEmitter::anyLane(ValueRange masks) {

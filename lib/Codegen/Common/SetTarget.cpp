@@ -36,9 +36,10 @@ struct SetTargetPass : attn::impl::SetTargetPassBase<SetTargetPass> {
     ISA isa = target->avx512                ? ISA::AVX512
               : target->avx2 && target->fma ? ISA::AVX2
                                             : ISA::Portable;
-    BF16Unit bf16 = isa == ISA::AVX512 && target->amxbf16 ? BF16Unit::Tiles
-                    : target->avx512bf16                  ? BF16Unit::Vectors
-                                                          : BF16Unit::None;
+    // Every CPU with the tiles has the vectors.
+    BF16Unit bf16 = !target->avx512bf16 ? BF16Unit::None
+                    : target->amxbf16   ? BF16Unit::Tiles
+                                        : BF16Unit::Vectors;
     module->setAttr(kTargetAttrName,
                     TargetAttr::get(&getContext(), target->cpu, isa,
                                     target->l1dBytes, target->l2Bytes, bf16));

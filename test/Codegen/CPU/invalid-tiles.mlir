@@ -48,3 +48,33 @@ func.func @rows_not_contiguous(%q: memref<16x8xf32>, %k: memref<?x8xf32>, %max: 
   return
 }
 }
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, bf16 = vectors>} {
+func.func @no_tiles(%q: memref<16x32x2xbf16>, %k: memref<?x32xbf16>, %v: memref<?x16x32xbf16>, %acc: memref<32x16xf32, strided<[1, 32]>>, %max: memref<32xf32>, %i: index) {
+  // expected-error @below {{has the schedule of bf16_tiles, but the bf16 unit of znver4 is 'vectors'}}
+  attn.online_attention ins(%q, %k, %v : memref<16x32x2xbf16>, memref<?x32xbf16>, memref<?x16x32xbf16>) outs(%acc, %max, %max : memref<32x16xf32, strided<[1, 32]>>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i) schedule(<kernel = bf16_tiles, tile = [32, 32], registers = [2, 2], lanes = 16>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, bf16 = vectors>} {
+func.func @rows_for_pairs(%q: memref<32x32xf32>, %k: memref<?x32xf32>, %acc: memref<32x32xf32, strided<[1, 32]>>, %max: memref<32xf32>, %i: index) {
+  // expected-error @below {{query must be static pairs of bf16 to be lowered by pairs, got}}
+  attn.online_attention ins(%q, %k, %k : memref<32x32xf32>, memref<?x32xf32>, memref<?x32xf32>) outs(%acc, %max, %max : memref<32x32xf32, strided<[1, 32]>>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i) schedule(<kernel = bf16_vectors, tile = [32, 32], registers = [8, 2], lanes = 16>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576, bf16 = vectors>} {
+func.func @ragged_features(%q: memref<16x32x2xbf16>, %k: memref<?x32xbf16>, %v: memref<?x20x32xbf16>, %acc: memref<32x20xf32, strided<[1, 32]>>, %max: memref<32xf32>, %i: index) {
+  // expected-error @below {{value must be panels of 16-row tiles of 32 bf16, got}}
+  attn.online_attention ins(%q, %k, %v : memref<16x32x2xbf16>, memref<?x32xbf16>, memref<?x20x32xbf16>) outs(%acc, %max, %max : memref<32x20xf32, strided<[1, 32]>>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i) schedule(<kernel = bf16_vectors, tile = [32, 32], registers = [8, 2], lanes = 16>)
+  return
+}
+}

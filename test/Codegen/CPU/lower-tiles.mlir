@@ -122,4 +122,37 @@ func.func @bias_tensor(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf3
   }
   return
 }
+
+// The rows left after whole register tiles have one vector and only the form with
+// the true maximum.
+// CHECK-LABEL: func.func @rows_left
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[WIDE:.*]] step
+// CHECK: math.exp2
+// CHECK: scf.for %{{.*}} = %[[WIDE]] to
+// CHECK-NEXT: %[[MAX:.*]] = vector.load
+// CHECK-NOT: scf.if
+// CHECK: return
+func.func @rows_left(%q: memref<32x8xf32, strided<[1, 32]>>, %k: memref<?x8xf32>, %acc: memref<32x8xf32, strided<[1, 32]>>, %max: memref<32xf32>, %sum: memref<32xf32>, %i: index, %rows: index) {
+  attn.online_attention ins(%q, %k, %k : memref<32x8xf32, strided<[1, 32]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<32x8xf32, strided<[1, 32]>>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i) rows(%rows) schedule(<kernel = queries_in_lanes, tile = [32, 4], registers = [2, 2], lanes = 16>)
+  return
+}
+
+// Rows past the end are not written; a mask is only needed for the columns that
+// are left.
+// CHECK-LABEL: func.func @merge
+// CHECK-SAME: %[[O:[^ ]+]]: memref<?x20xf32>
+// CHECK: %[[ROWS:.*]] = memref.dim %[[O]]
+// CHECK: vector.shuffle
+// CHECK: arith.cmpi slt, %[[R:.*]], %[[ROWS]]
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: vector.store %{{.*}}, %[[O]][%[[R]], %{{.*}}] : memref<?x20xf32>, vector<16xf32>
+// CHECK: %[[MASK:.*]] = vector.create_mask
+// CHECK-NOT: vector.create_mask
+// CHECK: vector.maskedstore %[[O]][%{{.*}}, %{{.*}}], %[[MASK]]
+// CHECK-NOT: vector.create_mask
+// CHECK: return
+func.func @merge(%acc: memref<1x16x20xf32, strided<[1, 1, 16]>>, %max: memref<1x16xf32>, %sum: memref<1x16xf32>, %o: memref<?x20xf32>) {
+  attn.merge_partials ins(%acc, %max, %sum : memref<1x16x20xf32, strided<[1, 1, 16]>>, memref<1x16xf32>, memref<1x16xf32>) outs(%o : memref<?x20xf32>)
+  return
+}
 }

@@ -72,3 +72,26 @@ func.func @product_other_kernel(%a: memref<32x32xf32>, %d: memref<32x32xf32>) {
   linalg.matmul {attn.schedule = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>} ins(%a, %a : memref<32x32xf32>, memref<32x32xf32>) outs(%d : memref<32x32xf32>)
   return
 }
+
+// -----
+
+// expected-error @below {{schedule has a tile size of 40, expected a multiple of 32 for bf16 pairs}}
+#ragged_panel = #attn.schedule<kernel = bf16_tiles, tile = [32, 40], registers = [2, 2], lanes = 16>
+
+// -----
+
+// expected-error @below {{schedule has 8 lanes, expected 16 for bf16 pairs}}
+#narrow_pairs = #attn.schedule<kernel = bf16_vectors, tile = [32, 64], registers = [2, 2], lanes = 8>
+
+// -----
+
+// expected-error @below {{schedule needs 14 AMX tiles, there are 8}}
+#many_tiles = #attn.schedule<kernel = bf16_tiles, tile = [64, 64], registers = [2, 4], lanes = 16>
+
+// -----
+
+func.func @pairs_of_f32(%q: memref<1x1x?x8xf32>) {
+  // expected-error @below {{has the schedule of bf16_tiles, which takes bf16, but operands of 'f32'}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%q : memref<1x1x?x8xf32>) scale 1.0 schedule(<kernel = bf16_tiles, tile = [32, 32], registers = [2, 2], lanes = 16>)
+  return
+}

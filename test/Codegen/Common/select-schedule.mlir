@@ -6,6 +6,14 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,PORTABLE
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4 disable-feature=avx512f},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,AVX2-ISA
 
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=sapphirerapids},func.func(attn-select-schedule))' | FileCheck %s --check-prefix=TILES
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=sapphirerapids disable-feature=amx},func.func(attn-select-schedule))' | FileCheck %s --check-prefix=VECTORS
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=znver4},func.func(attn-select-schedule))' | FileCheck %s --check-prefix=VECTORS
+
+// TILES: attn.target = #attn.target<{{.*}}, bf16 = tiles>
+// VECTORS: attn.target = #attn.target<{{.*}}, bf16 = vectors>
+// The weights of a block take up to half of L1, which is 32 KiB here.
+
 // AVX512: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512
 // AVX2: attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2
 // PORTABLE: attn.target = #attn.target<cpu = "x86-64", isa = portable
@@ -13,9 +21,9 @@
 
 // CHECK-LABEL: func.func @attention
 // AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 4], lanes = 16>)
-// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
-// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
-// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 4>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
+// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 4>)
 func.func @attention(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%init : tensor<?x8x?x64xf32>) scale 1.0 -> tensor<?x8x?x64xf32>
   return %o : tensor<?x8x?x64xf32>
@@ -38,6 +46,29 @@ func.func @decode(%q: tensor<?x6x1x64xf32>, %k: tensor<?x2x?x64xf32>, %init: ten
 func.func @decode_narrow(%q: tensor<?x6x1x32xbf16>, %k: tensor<?x2x?x32xbf16>, %v: tensor<?x2x?x64xbf16>, %init: tensor<?x6x1x64xbf16>) -> tensor<?x6x1x64xbf16> {
   %o = attn.attention ins(%q, %k, %v : tensor<?x6x1x32xbf16>, tensor<?x2x?x32xbf16>, tensor<?x2x?x64xbf16>) outs(%init : tensor<?x6x1x64xbf16>) scale 1.0 -> tensor<?x6x1x64xbf16>
   return %o : tensor<?x6x1x64xbf16>
+}
+
+// All of q, k and v in bf16: products of pairs, where the target has them.
+// CHECK-LABEL: func.func @bf16
+// AVX512: kernel = queries_in_lanes
+// TILES-LABEL: func.func @bf16
+// TILES: attn.attention {{.*}} schedule(<kernel = bf16_tiles, tile = [32, 1024], registers = [2, 2], lanes = 16>)
+// VECTORS-LABEL: func.func @bf16
+// VECTORS: attn.attention {{.*}} schedule(<kernel = bf16_vectors, tile = [32, 1024], registers = [8, 2], lanes = 16>)
+func.func @bf16(%q: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%init : tensor<?x8x?x64xbf16>) scale 1.0 -> tensor<?x8x?x64xbf16>
+  return %o : tensor<?x8x?x64xbf16>
+}
+
+// One that is wider is widened with all others.
+// CHECK-LABEL: func.func @mixed
+// TILES-LABEL: func.func @mixed
+// TILES: kernel = queries_in_lanes
+// VECTORS-LABEL: func.func @mixed
+// VECTORS: kernel = queries_in_lanes
+func.func @mixed(%q: tensor<?x8x?x64xf32>, %k: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
+  %o = attn.attention ins(%q, %k, %k : tensor<?x8x?x64xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%init : tensor<?x8x?x64xbf16>) scale 1.0 -> tensor<?x8x?x64xbf16>
+  return %o : tensor<?x8x?x64xbf16>
 }
 
 // Rows that are too many, or whose number is not known, are tiles of rows.

@@ -15,7 +15,17 @@
 // CHECK: memref.alloc() : memref<64x72xf32>
 // CHECK: %[[TILE:.*]] = memref.transpose {{.*}} to memref<64x64xf32, strided<[1, 72]>>
 // CHECK: attn.pack ins(%[[QUERY]] : {{.*}}) outs(%[[TILE]] : {{.*}}) factor 1.250000e-01
-// CHECK: scf.for %[[J:.*]] = %c0 to %[[N:.*]] step %c60 {
+// The next task's queries and this one's results come towards the core.
+// CHECK: memref.prefetch %[[Q]][%[[B]], %[[H]], %{{.*}}, %{{.*}}], read
+// CHECK: memref.prefetch %[[O]][%[[B]], %[[H]], %{{.*}}, %{{.*}}], write
+// As few blocks of at most 60 keys as there can be, all of about one size, which
+// is a multiple of 6.
+// CHECK: %[[BLOCKS:.*]] = arith.divui %{{.*}}, %c60
+// CHECK: arith.maxsi %[[BLOCKS]], %c1
+// CHECK: %[[GROUPS:.*]] = arith.divui %{{.*}}, %c6
+// CHECK: %[[KEYS:.*]] = arith.muli %[[GROUPS]], %c6
+// CHECK: %[[STEP:.*]] = arith.maxsi %[[KEYS]], %c6
+// CHECK: scf.for %[[J:.*]] = %c0 to %[[N:.*]] step %[[STEP]] {
 // CHECK: %[[COUNT:.*]] = arith.minsi
 // CHECK: memref.subview %[[K]][%[[B]], %[[GROUP]], %[[J]], 0] [1, 1, %[[COUNT]], 64]
 // CHECK: memref.subview %[[V]][%[[B]], %[[GROUP]], %[[J]], 0] [1, 1, %[[COUNT]], 32]

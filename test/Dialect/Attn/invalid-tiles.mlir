@@ -38,6 +38,45 @@ func.func @pack_c2_fit(%s: memref<?x65xf32>, %d: memref<64x64xf32>) {
 
 // -----
 
+// pack C2: the source fits into panels
+func.func @pack_c2_panels(%s: memref<?x65xbf16>, %d: memref<32x16x2xbf16>) {
+  // expected-error @+1 {{extent 1 of source is 65, more than of dest, 64 (C2)}}
+  attn.pack ins(%s : memref<?x65xbf16>) outs(%d : memref<32x16x2xbf16>) factor 1.0
+  return
+}
+
+// -----
+
+// online_attention C1: value is in panels when query is
+func.func @online_c1_panels(%q: memref<4x32x2xbf16>, %k: memref<?x8xbf16>, %acc: memref<32x8xf32>, %m: memref<32xf32>, %i: index) {
+  // expected-error @+1 {{value must be a tensor or memref of rank 3, got 'memref<?x8xbf16>' (C1)}}
+  attn.online_attention ins(%q, %k, %k : memref<4x32x2xbf16>, memref<?x8xbf16>, memref<?x8xbf16>)
+    outs(%acc, %m, %m : memref<32x8xf32>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C2: pairs of features
+func.func @online_c2_pairs(%q: memref<5x32x2xbf16>, %k: memref<?x8xbf16>, %v: memref<?x8x32xbf16>, %acc: memref<32x8xf32>, %m: memref<32xf32>, %i: index) {
+  // expected-error @+1 {{query must hold pairs of the features of key, got}}
+  attn.online_attention ins(%q, %k, %v : memref<5x32x2xbf16>, memref<?x8xbf16>, memref<?x8x32xbf16>)
+    outs(%acc, %m, %m : memref<32x8xf32>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C7: the scale is finite
+func.func @online_c7(%q: memref<4x32x2xbf16>, %k: memref<?x8xbf16>, %v: memref<?x8x32xbf16>, %acc: memref<32x8xf32>, %m: memref<32xf32>, %i: index) {
+  // expected-error @+1 {{(C7)}}
+  attn.online_attention ins(%q, %k, %v : memref<4x32x2xbf16>, memref<?x8xbf16>, memref<?x8x32xbf16>)
+    outs(%acc, %m, %m : memref<32x8xf32>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i) scale 1.0e300
+  return
+}
+
+// -----
+
 // online_attention C1: ranks
 func.func @online_c1(%q: memref<8x64xf32>, %acc: memref<8x64xf32>, %i: index) {
   // expected-error @+1 {{max must be a tensor or memref of rank 1, got 'memref<8x64xf32>' (C1)}}

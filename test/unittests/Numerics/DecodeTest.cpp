@@ -27,19 +27,29 @@ struct Rows {
   int64_t group, queries;
 };
 constexpr Rows kRows[] = {{1, 1}, {4, 1}, {3, 1}, {8, 1}, {2, 2}, {1, 5}};
-constexpr int64_t kHeadDims[] = {1, 20, 64, 128};
+/// Of keys and of values: below, at and above whole vectors and lines; where
+/// they differ, each has columns that the other prefetches nothing for.
+struct Dims {
+  int64_t key, value;
+};
+constexpr Dims kDims[] = {{1, 1},     {20, 20}, {64, 64},
+                          {128, 128}, {96, 40}, {40, 150}};
 constexpr const char *kMasks[] = {"none", "offset", "lengths", "program",
                                   "bias"};
-constexpr int64_t kLengths[] = {0, 1, 3, 16, 127, 129, 2047, 2049, 4500};
+constexpr int64_t kLengths[] = {0, 1, 3, 16, 31, 127, 129, 2047, 2049, 4500};
 constexpr int64_t kBatch = 2, kKeyHeads = 2;
 
-std::string graph(Rows rows, int64_t headDim, llvm::StringRef mask,
+std::string graph(Rows rows, Dims dims, llvm::StringRef mask,
                   const char *element) {
   std::string heads = std::to_string(rows.group * kKeyHeads);
   std::string queries = std::to_string(rows.queries);
-  std::string d = std::to_string(headDim), e = element;
+  std::string d = std::to_string(dims.key), e = element;
+  std::string dv = std::to_string(dims.value);
   std::string q = "tensor<?x" + heads + "x" + queries + "x" + d + "x" + e + ">";
-  std::string kv = "tensor<?x2x?x" + d + "x" + e + ">";
+  std::string o =
+      "tensor<?x" + heads + "x" + queries + "x" + dv + "x" + e + ">";
+  std::string k = "tensor<?x2x?x" + d + "x" + e + ">";
+  std::string v = "tensor<?x2x?x" + dv + "x" + e + ">";
   std::string s = "tensor<?x" + heads + "x" + queries + "x?xf32>";
   std::string extra, clause, scoreOp, scores = "%t";
   if (mask == "offset") {
@@ -66,34 +76,36 @@ std::string graph(Rows rows, int64_t headDim, llvm::StringRef mask,
         attn.yield %w : i1
       })";
   }
-  return "func.func @f(%q: " + q + ", %k: " + kv + ", %v: " + kv + extra +
-         ") -> " + q + " {\n%s = attn.qk %q, %k : " + q + ", " + kv + " -> " +
+  return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + extra +
+         ") -> " + o + " {\n%s = attn.qk %q, %k : " + q + ", " + k + " -> " +
          s + "\n%t = attn.scale %s by 0.25 : " + s + "\n" + scoreOp +
          "%p = attn.masked_softmax " + scores + " " + clause + " : " + s +
-         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + kv + " -> " + q +
-         "\nreturn %o : " + q + "\n}\n";
+         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " + o +
+         "\nreturn %o : " + o + "\n}\n";
 }
 
-void runLength(CompiledModule &module, Rows rows, int64_t headDim,
+void runLength(CompiledModule &module, Rows rows, Dims dims,
                llvm::StringRef mask, ElementType type, int64_t keys) {
   SCOPED_TRACE("Skv " + std::to_string(keys));
   bool flush = keys % 2;
   int64_t heads = rows.group * kKeyHeads;
-  llvm::SmallVector<int64_t> qShape{kBatch, heads, rows.queries, headDim};
-  llvm::SmallVector<int64_t> kvShape{kBatch, kKeyHeads, keys, headDim};
+  llvm::SmallVector<int64_t> qShape{kBatch, heads, rows.queries, dims.key};
+  llvm::SmallVector<int64_t> oShape{kBatch, heads, rows.queries, dims.value};
+  llvm::SmallVector<int64_t> kShape{kBatch, kKeyHeads, keys, dims.key};
+  llvm::SmallVector<int64_t> vShape{kBatch, kKeyHeads, keys, dims.value};
   // Keys that nobody sees are NaN: what is hidden must not matter.
   std::vector<int64_t> seen{keys / 3, keys};
   bool hides = mask == "lengths" || mask == "offset";
-  auto pattern = [&](int64_t seed) {
+  auto pattern = [&](int64_t seed, int64_t dim) {
     return [=](int64_t n) {
-      int64_t b = n / (kKeyHeads * keys * headDim);
-      int64_t j = n / headDim % std::max<int64_t>(keys, 1);
+      int64_t b = n / (kKeyHeads * keys * dim);
+      int64_t j = n / dim % std::max<int64_t>(keys, 1);
       return hides && j >= seen[b] ? NAN : patternAt(seed, n);
     };
   };
   Operand q(type, qShape, flush, [](int64_t n) { return patternAt(0, n); });
-  Operand k(type, kvShape, flush, pattern(1));
-  Operand v(type, kvShape, !flush, pattern(2));
+  Operand k(type, kShape, flush, pattern(1, dims.key));
+  Operand v(type, vShape, !flush, pattern(2, dims.value));
   std::vector<CallArgument> inputs{q.view, k.view, v.view};
 
   reference::AttentionOptions options;
@@ -129,11 +141,12 @@ void runLength(CompiledModule &module, Rows rows, int64_t headDim,
   auto expected = llvm::cantFail(
       reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
                            Tensor64::from(v.host), options));
-  Operand o(type, qShape, flush, [](int64_t) { return NAN; });
+  Operand o(type, oShape, flush, [](int64_t) { return NAN; });
   llvm::Error error = module.run("f", inputs, o.view);
   ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
   Comparison comparison = compare(o.fetch(), expected.o.data);
-  double spread = std::max(1.0, 0.25 * std::sqrt(static_cast<double>(headDim)));
+  double spread =
+      std::max(1.0, 0.25 * std::sqrt(static_cast<double>(dims.key)));
   double bound = attentionBound(type, 1.5) * spread;
   EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
 }
@@ -147,19 +160,20 @@ TEST_P(Decode, MatchesF64) {
   size_t turn = 0;
   size_t stride = llvm::StringRef(GetParam()) == "native" ? 4 : 12;
   for (Rows rows : kRows)
-    for (int64_t headDim : kHeadDims)
+    for (Dims dims : kDims)
       for (const char *mask : kMasks)
         for (auto [type, name] : types) {
           if (!runAll() && ++turn % stride)
             continue;
           SCOPED_TRACE(std::to_string(rows.group) + " heads of " +
                        std::to_string(rows.queries) + " rows, D " +
-                       std::to_string(headDim) + ", mask " + mask + ", " +
+                       std::to_string(dims.key) + ", Dv " +
+                       std::to_string(dims.value) + ", mask " + mask + ", " +
                        name);
-          auto module = compile(graph(rows, headDim, mask, name), GetParam());
+          auto module = compile(graph(rows, dims, mask, name), GetParam());
           ASSERT_TRUE(module);
           for (int64_t keys : kLengths)
-            runLength(*module, rows, headDim, mask, type, keys);
+            runLength(*module, rows, dims, mask, type, keys);
           if (HasFailure())
             return;
         }
@@ -168,7 +182,7 @@ TEST_P(Decode, MatchesF64) {
 /// Splits are merged in the order of the keys, whatever thread made them.
 TEST_P(Decode, SameBitsForThreadsAndBatch) {
   SKIP_UNLESS_EXECUTABLE(GetParam());
-  auto module = compile(graph({4, 1}, 64, "none", "f32"), GetParam());
+  auto module = compile(graph({4, 1}, {64, 64}, "none", "f32"), GetParam());
   ASSERT_TRUE(module);
   constexpr int64_t keys = 9000;
   Operand q(ElementType::f32, {kBatch, 8, 1, 64}, true,

@@ -110,7 +110,8 @@ TEST_P(Paired, MatchesF64) {
   constexpr std::pair<int64_t, int64_t> dims[] = {
       {64, 64}, {40, 24}, {128, 128}, {96, 80}, {288, 272}};
   constexpr std::pair<int64_t, int64_t> lengths[] = {
-      {1, 1}, {3, 0}, {0, 5}, {33, 31}, {31, 33}, {64, 64}, {70, 129}, {9, 300}};
+      {1, 1},   {3, 0},   {0, 5},    {33, 31},
+      {31, 33}, {64, 64}, {70, 129}, {9, 300}};
   const struct {
     const char *clause, *scoreOp;
   } programs[] = {
@@ -129,10 +130,9 @@ TEST_P(Paired, MatchesF64) {
         continue;
       SCOPED_TRACE("D " + std::to_string(dim.first) + ", " + program.clause +
                    program.scoreOp);
-      auto module =
-          compileGraph(graph(dim.first, dim.second, program.clause, "",
-                             program.scoreOp),
-                       n % 2 ? 32 : 64, m % 2 ? 64 : 128);
+      auto module = compileGraph(
+          graph(dim.first, dim.second, program.clause, "", program.scoreOp),
+          n % 2 ? 32 : 64, m % 2 ? 64 : 128);
       ASSERT_TRUE(module);
       for (auto [sq, skv] : lengths) {
         SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " +
@@ -158,9 +158,9 @@ TEST_P(Paired, MatchesF64) {
     }
 }
 
-/// Keys whose scores grow with their number take the exact path again and again,
-/// in every panel and across blocks, with the sums of the panels before under
-/// way.
+/// Keys whose scores grow with their number take the exact path again and
+/// again, in every panel and across blocks, with the sums of the panels before
+/// under way.
 TEST_P(Paired, MaximumMovesLate) {
   constexpr int64_t rows = 70, keys = 260, dim = 64;
   auto module = compileGraph(graph(dim, dim, ""), 64, 128);
@@ -184,9 +184,10 @@ TEST_P(Paired, HiddenMeansAbsent) {
   auto module = compileGraph(
       graph(dim, dim, "lengths(%n : tensor<?xi32>)", ", %n: tensor<?xi32>"), 32,
       64);
-  auto causal = compileGraph(graph(dim, dim, "causal(offset %n : tensor<?xi32>)",
-                                   ", %n: tensor<?xi32>"),
-                             64, 128);
+  auto causal =
+      compileGraph(graph(dim, dim, "causal(offset %n : tensor<?xi32>)",
+                         ", %n: tensor<?xi32>"),
+                   64, 128);
   ASSERT_TRUE(module && causal);
   for (double poison : {(double)NAN, (double)INFINITY, (double)-INFINITY})
     for (int64_t length : {0, 1, 31, 32, 37, 64, 149}) {
@@ -204,8 +205,7 @@ TEST_P(Paired, HiddenMeansAbsent) {
       reference::AttentionOptions options;
       options.scale = 0.25;
       {
-        Operand n(ElementType::i32, {1}, true,
-                  [&](int64_t) { return length; });
+        Operand n(ElementType::i32, {1}, true, [&](int64_t) { return length; });
         options.mask = reference::lengths({length});
         check(*module, q, k, v, options, {n.view}, &cleanK, &cleanV);
       }
@@ -232,7 +232,8 @@ TEST_P(Paired, VisibleNonFiniteReachesItsRowsOnly) {
     for (int64_t n = 0; n < o.numElements(); ++n) {
       int64_t row = n / dim % rows, d = n % dim;
       bool expected = row >= at && d == 5;
-      EXPECT_EQ(!std::isfinite(o.get(n)), expected) << "row " << row << ", " << d;
+      EXPECT_EQ(!std::isfinite(o.get(n)), expected)
+          << "row " << row << ", " << d;
     }
   }
 }
@@ -261,10 +262,10 @@ TEST_P(Paired, SameBitsForThreadsAndBatch) {
     };
     HostTensor alone =
         run(*module, {slice(q), slice(k), slice(v)}, {1, 2, rows, dim});
-    EXPECT_EQ(memcmp(static_cast<const char *>(one.data()) +
-                         b * alone.sizeInBytes(),
-                     alone.data(), alone.sizeInBytes()),
-              0)
+    EXPECT_EQ(
+        memcmp(static_cast<const char *>(one.data()) + b * alone.sizeInBytes(),
+               alone.data(), alone.sizeInBytes()),
+        0)
         << "element " << b;
   }
 }

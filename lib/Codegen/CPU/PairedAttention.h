@@ -1,0 +1,281 @@
+//===- PairedAttention.h - Attention by products of bf16 pairs --*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queries in lanes, as in LowerOnlineAttention.cpp, with both products in bf16
+// pairs and f32 sums, by AMX (`tdpbf16ps`) or AVX512-BF16 (`vdpbf16ps`). The
+// two take the same operands: on the left rows of pairs, which are the keys as
+// they lie and the values transposed in panels; on the right pairs of rows with
+// queries in lanes, which are the packed queries and the weights. Scores leave
+// the products through a scratch tile, the softmax between the two is vectors.
+//
+// A group is 32 query rows, a panel 32 keys. Accumulators start at minus the
+// running maximum over the scale, so that a score times the scale is an
+// exponent: queries are never rounded again. Weights are rounded to bf16, their
+// sums are not; the exponential needs no more than degree 3 then.
+//
+// Panels are pipelined: while the exponentials of one run, the tile unit has
+// the scores of the next and the weighted sum of the one before. The machine
+// reorders no more than a few hundred instructions by itself, so that the
+// products are emitted in pieces between those of the exponentials.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CODEGEN_CPU_PAIREDATTENTION_H
+#define ATTN_LIB_CODEGEN_CPU_PAIREDATTENTION_H
+
+#include "ProgramOnLanes.h"
+#include "TileLowering.h"
+#include "VectorEmitter.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+#include <functional>
+
+namespace attn {
+
+/// A sum of a panel above this takes the exact path, as in
+/// LowerOnlineAttention.cpp.
+inline constexpr float kPairedMaximumBound = 1024.0f;
+
+/// Emits one `attn.online_attention` on pairs.
+class PairedAttentionLowering {
+public:
+  PairedAttentionLowering(mlir::ImplicitLocOpBuilder &b, OnlineAttentionOp op,
+                          TargetAttr target, PairedScratch scratch,
+                          ScratchAllocator allocate);
+  mlir::LogicalResult run();
+
+private:
+  using Vectors = llvm::SmallVector<mlir::Value>;
+  static constexpr int64_t kPanel = kPairedPanel, kTile = 16;
+
+  mlir::Value add(mlir::Value x, int64_t y) {
+    return y == 0 ? x
+                  : mlir::arith::AddIOp::create(b, x, e.index(y)).getResult();
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, x, y);
+  }
+  mlir::Value times(mlir::Value x, int64_t y) {
+    return mlir::arith::MulIOp::create(b, x, e.index(y));
+  }
+  mlir::Value twice(mlir::Value x) { return times(x, 2); }
+  mlir::Value half(mlir::Value x) {
+    return mlir::arith::DivUIOp::create(b, x, e.index(2));
+  }
+  /// Two panels are in flight, each in its half of the scratch.
+  mlir::Value parity(mlir::Value panel) {
+    return mlir::arith::AndIOp::create(b, panel, e.index(1));
+  }
+  mlir::Value scoreSlot(mlir::Value panel) {
+    return times(parity(panel), kPanel);
+  }
+  mlir::Value weightSlot(mlir::Value panel) {
+    return times(parity(panel), kPanel / 2);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Products
+  //===--------------------------------------------------------------------===//
+
+  /// The operand of a product at depth step `k`: a tile or a vector of row or
+  /// column `index`.
+  using TileLoad =
+      llvm::function_ref<mlir::Value(mlir::Value k, int64_t index)>;
+  mlir::amx::TileType bf16Tile() {
+    return mlir::amx::TileType::get({kTile, kPanel}, b.getBF16Type());
+  }
+  mlir::amx::TileType f32Tile() {
+    return mlir::amx::TileType::get({kTile, kTile}, b.getF32Type());
+  }
+  mlir::Value loadTile(mlir::amx::TileType type, mlir::Value memref,
+                       mlir::ValueRange indices, mlir::Value stride = {}) {
+    return mlir::amx::TileLoadOp::create(b, type, memref, indices, stride);
+  }
+  /// Sums of `rows x vectors` tiles over `depth` steps of one panel.
+  Vectors emitTileProduct(mlir::Value depth, int64_t rows,
+                          mlir::ValueRange init, TileLoad left, TileLoad right);
+  /// Sums of `rows x vectors` vectors over pairs [0, depth). `left` gives the
+  /// pair of a row in every lane, `right` a vector of pairs.
+  Vectors emitVectorProduct(mlir::Value depth, int64_t rows,
+                            mlir::ValueRange init, TileLoad left,
+                            TileLoad right);
+  mlir::VectorType pairsType() {
+    return mlir::VectorType::get({2 * lanes}, b.getBF16Type());
+  }
+  /// The pair at `memref[indices]` in every lane.
+  mlir::Value broadcastPair(mlir::Value memref, mlir::ValueRange indices);
+  mlir::Value loadPairs(mlir::Value memref, mlir::ValueRange indices) {
+    return mlir::vector::LoadOp::create(b, pairsType(), memref, indices);
+  }
+  /// Rows of `panel` past the end of the block get `padding` for a score.
+  void padScores(mlir::Value panel, float padding);
+  /// scores[slot(panel) + j, :] = start + K Q^T for the keys of `panel`,
+  /// padded.
+  void emitScoreProducts(mlir::Value panel, bool started, float padding);
+  void emitScoreTiles(mlir::Value from, mlir::Value slot, int64_t offset,
+                      int64_t rows, bool started);
+  void emitScoreVectors(mlir::Value j, mlir::Value slot, bool started);
+  /// acc[d, rows] += value[d, :] weights[:, rows] over a panel, for `rows`
+  /// tiles of features from `d`.
+  void emitValueTiles(mlir::Value panel, mlir::Value d, int64_t rows);
+  /// The same for `registerRows` features.
+  void emitValueVectors(mlir::Value panel, mlir::Value d);
+  /// The weighted sum of a panel.
+  void emitValueProducts(mlir::Value panel);
+
+  //===--------------------------------------------------------------------===//
+  // Scores and weights
+  //===--------------------------------------------------------------------===//
+
+  mlir::Value stateIndex(int64_t v) { return add(group, v * lanes); }
+  Vectors loadState(mlir::Value memref);
+  void storeState(mlir::ValueRange state, mlir::Value memref) {
+    for (int64_t v = 0; v < vectors; ++v)
+      e.store(state[v], memref, stateIndex(v));
+  }
+  mlir::Value loadScore(mlir::Value j, int64_t v) {
+    return e.load(scratch.scores, {j, e.index(v * lanes)});
+  }
+  void storeScore(mlir::Value score, mlir::Value j, int64_t v) {
+    e.store(score, scratch.scores, {j, e.index(v * lanes)});
+  }
+  bool hasPrograms() { return programs.hasScore() || programs.hasMask(); }
+  /// Key `j` of the block for the programs: padding repeats the last one.
+  mlir::Value clampKey(mlir::Value j) {
+    return mlir::arith::MinSIOp::create(
+        b, j, mlir::arith::SubIOp::create(b, keyCount, e.index(1)));
+  }
+  /// `s` where key `j` is visible, -inf elsewhere.
+  mlir::Value hide(mlir::Value s, mlir::Value j, int64_t v);
+  /// The natural score that `raw` is the product of, scaled and mapped.
+  mlir::Value naturalScore(mlir::Value raw, mlir::Value j, int64_t v) {
+    mlir::Value s =
+        mlir::arith::MulFOp::create(b, raw, e.splat(static_cast<float>(scale)));
+    return programs.hasScore() ? programs.score(s, clampKey(j), v) : s;
+  }
+  /// Products that start at minus the maximum are exponents once scaled: one
+  /// factor takes them to base 2.
+  bool startsAtMaximum() { return !programs.hasScore() && scale != 0.0; }
+  /// With a score program, padding is hidden after it.
+  mlir::Value hidePadding(mlir::Value s, mlir::Value j);
+  /// 2^t, close enough for a weight that is rounded to bf16.
+  mlir::Value exp2(mlir::Value t) {
+    return mlir::math::Exp2Op::create(b, t, mlir::arith::FastMathFlags::afn);
+  }
+  /// Two rows of weights as bf16 pairs, rounded to nearest; with `checked`,
+  /// every NaN stays one.
+  mlir::Value toPairs(mlir::Value even, mlir::Value odd, bool checked);
+  using Weight = llvm::function_ref<mlir::Value(mlir::Value key,
+                                                mlir::Value row, int64_t v)>;
+  /// Weights of keys j and j + 1 of `panel`, added to `sums`. `weight` gets the
+  /// key in the block and its row in the scores.
+  Vectors emitWeightPair(mlir::Value panel, mlir::Value j,
+                         mlir::ValueRange sums, bool checked, Weight weight);
+  /// The same for keys [from, to) of `panel`.
+  Vectors emitWeights(mlir::Value panel, int64_t from, int64_t to,
+                      mlir::ValueRange sums, bool checked, Weight weight);
+
+  //===--------------------------------------------------------------------===//
+  // One group of query rows
+  //===--------------------------------------------------------------------===//
+
+  void emitGroup(mlir::Value groupOffset);
+  /// The panels of the block that the group's rows may see.
+  void emitPanelBounds();
+  void emitGroupBody();
+
+  //===--------------------------------------------------------------------===//
+  // The pipeline over panels
+  //===--------------------------------------------------------------------===//
+
+  /// Of the sign that the scale turns into -inf.
+  float startedPadding() const { return scale < 0 ? INFINITY : -INFINITY; }
+  /// Products that start at minus `max` over the scale. A row that has seen
+  /// nothing starts at an infinity: the first key it sees is no finite weight,
+  /// which takes the exact path.
+  void storeStart(mlir::ValueRange max);
+  /// All panels of the block. `state` is the maximum, then
+  /// the sum.
+  Vectors emitPanels(mlir::ValueRange state);
+  /// The state after `panel`, whose weights sum to `sums`: those stand unless
+  /// one is beyond the bound. Returns also an i1, whether one was.
+  std::pair<Vectors, mlir::Value>
+  keepOrRedo(mlir::Value panel, mlir::ValueRange sums, mlir::ValueRange state);
+  /// The weight of a key with the maximum as it is.
+  mlir::Value lazyWeight(mlir::Value key, mlir::Value row, int64_t v,
+                         mlir::ValueRange max);
+  /// Whether single tile operations alternate with exponentials: programs would
+  /// be repeated for each pair of keys, and many features are busy with
+  /// products anyway.
+  bool alternates() {
+    return useTiles && !hasPrograms() && scale != 0.0 && registerRows == 2 &&
+           vectors == 2 && keyDim <= 256 && valueDim <= 256;
+  }
+  /// The panels of an unmasked block as a pipeline.
+  Vectors emitAlternatingPanels(mlir::ValueRange state);
+  /// Weights of `panel` with the maximum as it is, and a few tile operations of
+  /// its neighbours after those of every two keys; returns their sums. Before
+  /// the first panel there is one of zeros; after the last, its scores are
+  /// computed again and not used.
+  Vectors emitAlternating(mlir::Value panel, mlir::ValueRange max);
+  /// A few tile operations, to be emitted among weights.
+  using TileOp = std::function<void()>;
+  /// Weights of `pairs` pairs of keys of `panel` from pair `first` on, with
+  /// `tileOps` spread among them; returns the new sums.
+  Vectors emitWeightsAmong(llvm::ArrayRef<TileOp> tileOps, mlir::Value panel,
+                           mlir::Value first, int64_t pairs,
+                           mlir::ValueRange sums, mlir::ValueRange max);
+  /// Scores of the panel after `panel`, among `pairs` pairs of weights a step.
+  Vectors emitNextScoresAmong(mlir::Value panel, int64_t pairs,
+                              mlir::ValueRange max);
+  /// The operations that add `tiles` tiles of features from `d` of the panel
+  /// before `panel` to the sums; `values` are its values, or zeros.
+  llvm::SmallVector<TileOp> previousValueOps(mlir::Value panel,
+                                             mlir::Value values, mlir::Value d,
+                                             int64_t tiles);
+
+  //===--------------------------------------------------------------------===//
+  // The exact path
+  //===--------------------------------------------------------------------===//
+
+  /// `panel` with its true maximum: scores first, then the new maximum,
+  /// weights, and the state rescaled to it. Returns the new state.
+  Vectors emitExactPanel(mlir::Value panel, mlir::ValueRange state);
+  /// i1: whether the panels hold a NaN or an infinity.
+  mlir::Value hasNonFiniteValue();
+  /// The weighted sum of a panel. A key that is hidden from one row is
+  /// multiplied by 0 there, which is not 0 for NaN or infinite values: the rare
+  /// masked block that holds one goes pair by pair.
+  void emitWeightedSum(mlir::Value panel);
+  /// The same for one feature, pair by pair.
+  void emitSelectedSum(mlir::Value panel, mlir::Value d);
+
+  mlir::ImplicitLocOpBuilder &b;
+  OnlineAttentionOp op;
+  VectorEmitter e;
+  ProgramOnLanes programs;
+  PairedScratch scratch;
+  bool useTiles;
+  double scale;
+  int64_t lanes, registerRows, vectors, width;
+  int64_t queryRows, keyDim, valueDim;
+  /// `[D/2, 2 M]` and `[Dv, M]`.
+  mlir::Value queryPairs, accT;
+  mlir::Value keyCount, rowCount, zero, nonFinite;
+  /// The group of rows that is being emitted, and the panels that it sees.
+  mlir::Value group, firstPanel, panelEnd;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_CODEGEN_CPU_PAIREDATTENTION_H

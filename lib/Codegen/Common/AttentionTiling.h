@@ -1,0 +1,117 @@
+//===- AttentionTiling.h - One attention as tasks of tile ops ---*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CODEGEN_COMMON_ATTENTIONTILING_H
+#define ATTN_LIB_CODEGEN_COMMON_ATTENTIONTILING_H
+
+#include "TileBuilder.h"
+#include "attn/Analysis/BlockVisibility.h"
+#include "attn/Analysis/TileVisibility.h"
+
+namespace attn {
+
+/// Tiles one `attn.attention` on buffers, at the builder's insertion point.
+/// Tasks are in TileAttention.cpp, the blocks of keys of one task in
+/// TileKeyBlocks.cpp.
+class AttentionTiling {
+public:
+  AttentionTiling(mlir::ImplicitLocOpBuilder &b, AttentionOp op);
+  void run();
+
+private:
+  void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
+  bool isPaired() const {
+    return schedule.getKernel() == Kernel::BF16Tiles ||
+           schedule.getKernel() == Kernel::BF16Vectors;
+  }
+  /// Copies keys and values once per head into what products of bf16 pairs
+  /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
+  /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.
+  /// All query tiles of the head share them.
+  void packKeysAndValues(mlir::Value batches);
+  /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
+  mlir::Value packChunks(mlir::Value batches, mlir::Value source,
+                         llvm::ArrayRef<int64_t> panelShape, int64_t perPanel);
+  /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
+  /// vectors apart: one vector of each, which is what the last rows of a query
+  /// are read by, would otherwise fall into a few sets of the cache.
+  mlir::Value allocateSpread(int64_t columns);
+  /// Online attention over keys [keyBegin, keyEnd). `position` is the tile's
+  /// batch element, head and first row; the mask is asked for `maskRows` rows.
+  void emitBlocks(mlir::Value queryTile, std::array<mlir::Value, 3> position,
+                  mlir::Value maskRows, mlir::Value keyBegin,
+                  mlir::Value keyEnd);
+  /// Keys of a block, in whole register tiles, for as few blocks of `keys` as
+  /// the schedule allows: a short last block would cost as much as a long one
+  /// wherever work is for the block and not for its keys.
+  mlir::Value evenBlocks(mlir::Value keys);
+  /// The rows of all heads of a group as one tile; keys in tasks of
+  /// `schedule.split`, each with a partial result, which are merged in order.
+  void emitFewRows(mlir::Value batches);
+  /// `memref[row : row + rows, 0 : columns]` of a rank-2 memref.
+  mlir::Value viewBlock(mlir::Value memref, int64_t row, int64_t rows,
+                        int64_t columns);
+  /// The tile `partials[batch, keyHead, part]`.
+  mlir::Value viewPart(mlir::Value partials, mlir::Value batch,
+                       mlir::Value keyHead, mlir::Value part);
+  /// Rows [row, row + rows) and the first `columns` of every part of
+  /// `partials[batch, keyHead]`; rank 2 without columns.
+  mlir::Value viewPartials(mlir::Value partials, mlir::Value batch,
+                           mlir::Value keyHead, mlir::Value parts,
+                           mlir::Value row, int64_t rows, int64_t columns = 0);
+  void emitLoop(mlir::Value lower, mlir::Value upper,
+                llvm::function_ref<void(mlir::Value)> body);
+  /// Rows [begin, end) of `memref[leading...]` move towards the core.
+  void emitPrefetch(mlir::Value memref, mlir::ValueRange leading,
+                    mlir::Value begin, mlir::Value end, bool isWrite = false);
+  /// The rows of a tile before `end`, or as many as there are.
+  void emitPrefetchBefore(mlir::Value memref, mlir::ValueRange leading,
+                          mlir::Value end);
+  /// Says which op of the mask program is why blocks are evaluated for nothing.
+  void remarkUnknown(mlir::Operation *unknown);
+  mlir::Value blockCount(mlir::Value key, mlir::Value end);
+  /// i1: whether a block reads no key beside its own: panels hold other keys
+  /// after the last one, unless that is the last of all.
+  mlir::Value isWhole(mlir::Value key, mlir::Value count);
+  /// One loop over all blocks between the bounds; each is skipped, full or
+  /// partial by what its keys read.
+  void emitClassifiedBlocks(mlir::Value queryTile, mlir::ValueRange at,
+                            BlockVisibility &classes, const TileBounds &bounds);
+  /// One loop over the blocks of three ranges: [lower, fullLower) needs the
+  /// mask, [fullLower, fullUpper) does not, [fullUpper, upper) needs it again.
+  void emitMaskedBlocks(mlir::Value queryTile, mlir::ValueRange at,
+                        mlir::Value maskRows, mlir::Value keyBegin,
+                        mlir::Value keyEnd);
+  /// A block of narrow floats as f32 in `scratch`, once for all rows of the
+  /// tile; f32 as it is.
+  mlir::Value widen(mlir::Value rows, mlir::Value scratch);
+  /// Scratch for a block of `operand` in f32, or null if that is f32.
+  mlir::Value allocateWidened(mlir::Value operand);
+  void emitBlock(mlir::Value queryTile, mlir::ValueRange at, mlir::Value key,
+                 mlir::Value count, bool masked);
+  mlir::ImplicitLocOpBuilder &b;
+  IndexBuilder x;
+  AttentionOp op;
+  ScheduleAttr schedule;
+  int64_t tileRows, blockKeys;
+  /// Rows of each head in a tile of several heads, or 0.
+  int64_t headRows = 0;
+  /// Heads of one tile.
+  int64_t headGroup = 1;
+  mlir::Value queryCount, keyCount, rows, acc, max, sum;
+  /// Keys and values as the micro-kernel reads them, or scratch for a block.
+  mlir::Value key, value, keyBlock, valueBlock;
+  /// Query heads of one key head and of one value head.
+  mlir::Value keyGroup, valueGroup;
+  /// Batch element and head of the task in keys and in values.
+  llvm::SmallVector<mlir::Value> keyAt, valueAt;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_CODEGEN_COMMON_ATTENTIONTILING_H

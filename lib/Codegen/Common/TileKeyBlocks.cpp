@@ -1,0 +1,266 @@
+//===- TileKeyBlocks.cpp - The key blocks of one task of attention --------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One task walks the blocks of keys that the mask program leaves: some are
+// skipped, some need no mask, the rest are evaluated pair by pair.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionTiling.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace attn;
+
+void AttentionTiling::emitBlocks(Value queryTile, std::array<Value, 3> position,
+                                 Value maskRows, Value keyBegin, Value keyEnd) {
+  // Absolute position of the tile, as the programs see it.
+  SmallVector<Value> at(position.begin(), position.end());
+  at.push_back(x.constant(0));
+  for (auto [index, offset] : llvm::enumerate(op.getOffsets()))
+    at[index] = x.add(at[index], offset);
+  if (!op.getMask().empty())
+    return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
+  Value step = schedule.getKernel() == Kernel::QueriesInLanes
+                   ? evenBlocks(x.sub(keyEnd, keyBegin))
+                   : x.constant(blockKeys);
+  auto loop = scf::ForOp::create(b, keyBegin, keyEnd, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value key = loop.getInductionVar();
+  emitBlock(queryTile, at, key, x.min(step, x.sub(keyEnd, key)),
+            /*masked=*/false);
+}
+
+Value AttentionTiling::evenBlocks(Value keys) {
+  int64_t group = schedule.getRegisters()[0];
+  if (blockKeys % group)
+    return x.constant(blockKeys);
+  Value one = x.constant(1);
+  Value blocks =
+      b.createOrFold<arith::MaxSIOp>(x.ceilDiv(keys, blockKeys), one);
+  Value even = x.div(x.add(keys, x.sub(blocks, one)), blocks);
+  // A step of 0 is no step, whatever the loop's bounds.
+  return b.createOrFold<arith::MaxSIOp>(
+      x.mul(x.ceilDiv(even, group), x.constant(group)), x.constant(group));
+}
+
+void AttentionTiling::emitLoop(Value lower, Value upper,
+                               function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(b, lower, upper, x.constant(blockKeys));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+void AttentionTiling::emitPrefetch(Value memref, ValueRange leading,
+                                   Value begin, Value end, bool isWrite) {
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  auto loop = scf::ForOp::create(b, begin, end, x.constant(1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  for (int64_t d = 0; d < type.getDimSize(3); d += line) {
+    SmallVector<Value> indices(leading);
+    indices.append({loop.getInductionVar(), x.constant(d)});
+    memref::PrefetchOp::create(b, memref, indices, isWrite,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+  }
+}
+
+void AttentionTiling::emitPrefetchBefore(Value memref, ValueRange leading,
+                                         Value end) {
+  Value begin = b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(tileRows)),
+                                               x.constant(0));
+  emitPrefetch(memref, leading, begin, end);
+}
+
+void AttentionTiling::remarkUnknown(Operation *unknown) {
+  if (!unknown)
+    return;
+  remark::missed(
+      op.getLoc(),
+      remark::RemarkOpts::name("mask-not-bounded")
+          .category("attn")
+          .function(op->getParentOfType<func::FuncOp>().getSymName()))
+      << ("'" + unknown->getName().getStringRef() +
+          "' in the mask program is not analysed: the mask is evaluated "
+          "pair by pair where it matters")
+             .str();
+}
+
+Value AttentionTiling::blockCount(Value key, Value end) {
+  return x.min(x.constant(blockKeys), x.sub(end, key));
+}
+
+Value AttentionTiling::isWhole(Value key, Value count) {
+  if (!isPaired())
+    return arith::ConstantOp::create(b, b.getBoolAttr(true));
+  auto equal = [&](Value left, Value right) {
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left, right);
+  };
+  return b.createOrFold<arith::OrIOp>(
+      equal(count, x.roundDown(count, kPairedPanel)),
+      equal(x.add(key, count), keyCount));
+}
+
+void AttentionTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
+                                           BlockVisibility &classes,
+                                           const TileBounds &bounds) {
+  emitLoop(bounds.lower, bounds.upper, [&](Value key) {
+    Value count = blockCount(key, bounds.upper);
+    Value first = x.add(at[3], key);
+    Truth visible =
+        classes.classify(first, x.sub(x.add(first, count), x.constant(1)));
+    auto any = scf::IfOp::create(b, visible.possible, false);
+    b.setInsertionPointToStart(any.thenBlock());
+    auto all = scf::IfOp::create(
+        b, b.createOrFold<arith::AndIOp>(visible.sure, isWhole(key, count)),
+        true);
+    b.setInsertionPointToStart(all.thenBlock());
+    emitBlock(queryTile, at, key, count, /*masked=*/false);
+    b.setInsertionPointToStart(all.elseBlock());
+    emitBlock(queryTile, at, key, count, /*masked=*/true);
+  });
+}
+
+void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
+                                       Value maskRows, Value keyBegin,
+                                       Value keyEnd) {
+  Value lastHead =
+      headGroup > 1 ? x.add(at[1], x.constant(headGroup - 1)) : at[1];
+  TileBounds bounds =
+      emitTileBounds(b, op.getMask(), at[0], at[1], lastHead, at[2],
+                     x.add(at[2], maskRows), at[3], keyCount);
+  // Masks that read tensors by row or key are told apart block by block.
+  std::optional<BlockVisibility> classes;
+  if (bounds.unknown && BlockVisibility::isUseful(op.getMask()))
+    classes.emplace(b, op.getMask(), at[0], at[1], lastHead, at[2],
+                    x.add(at[2], maskRows));
+  // The next task is likely that of the rows before, which sees as many keys
+  // before these.
+  if (!isPaired() && !isZeroInteger(bounds.lower)) {
+    emitPrefetchBefore(op.getKey(), keyAt, bounds.lower);
+    emitPrefetchBefore(op.getValue(), valueAt, bounds.lower);
+  }
+  // Packed values are read by whole panels.
+  if (isPaired())
+    bounds.lower = x.roundDown(bounds.lower, kPairedPanel);
+  bool isNeverFull = bounds.fullLower == bounds.fullUpper;
+  // The part of the task.
+  for (Value *bound :
+       {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
+    *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
+  if (classes) {
+    emitClassifiedBlocks(queryTile, at, *classes, bounds);
+    return remarkUnknown(classes->unknown);
+  }
+  remarkUnknown(bounds.unknown);
+  if (isNeverFull)
+    return emitLoop(bounds.lower, bounds.upper, [&](Value key) {
+      emitBlock(queryTile, at, key, blockCount(key, bounds.upper),
+                /*masked=*/true);
+    });
+  // Whole blocks, or panels, in the two ranges that another one follows.
+  int64_t step = isPaired() ? kPairedPanel : blockKeys;
+  Value headSteps = x.ceilDiv(x.sub(bounds.fullLower, bounds.lower), step);
+  Value fullLower = x.add(bounds.lower, x.mul(headSteps, x.constant(step)));
+  if (isPaired()) {
+    // Even an empty range stands between whole panels.
+    fullLower = x.min(bounds.upper, fullLower);
+    bounds.fullUpper =
+        b.createOrFold<arith::MaxSIOp>(bounds.fullUpper, fullLower);
+  } else {
+    fullLower = x.min(bounds.fullUpper, fullLower);
+  }
+  Value fullKeys = x.sub(bounds.fullUpper, fullLower);
+  Value isLast = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                               bounds.fullUpper, bounds.upper);
+  isLast = b.createOrFold<arith::AndIOp>(isLast, isWhole(fullLower, fullKeys));
+  fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, step));
+  Value fullUpper = x.add(fullLower, fullKeys);
+  Value fullBlocks = x.ceilDiv(fullKeys, blockKeys);
+  Value tailBlocks = x.ceilDiv(x.sub(bounds.upper, fullUpper), blockKeys);
+  // The head range ends where the full range begins, even when that is empty.
+  Value headBlocks = x.ceilDiv(x.sub(fullLower, bounds.lower), blockKeys);
+  Value tailBegin = x.add(headBlocks, fullBlocks);
+  Value blocks = x.add(tailBegin, tailBlocks);
+
+  auto loop = scf::ForOp::create(b, x.constant(0), blocks, x.constant(1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value block = loop.getInductionVar();
+  Value inHead = x.less(block, headBlocks);
+  Value beforeTail = x.less(block, tailBegin);
+  auto pick = [&](Value head, Value full, Value tail) {
+    return x.select(inHead, head, x.select(beforeTail, full, tail));
+  };
+  Value begin = pick(bounds.lower, fullLower, fullUpper);
+  Value first = pick(x.constant(0), headBlocks, tailBegin);
+  Value end = pick(fullLower, fullUpper, bounds.upper);
+  Value key = x.add(begin, x.mul(x.sub(block, first), x.constant(blockKeys)));
+  Value count = blockCount(key, end);
+  Value isFull = b.createOrFold<arith::AndIOp>(
+      beforeTail,
+      b.createOrFold<arith::XOrIOp>(
+          inHead,
+          arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()));
+  auto either = scf::IfOp::create(b, isFull, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(either.thenBlock());
+  emitBlock(queryTile, at, key, count, /*masked=*/false);
+  b.setInsertionPointToStart(either.elseBlock());
+  emitBlock(queryTile, at, key, count, /*masked=*/true);
+}
+
+Value AttentionTiling::widen(Value rows, Value scratch) {
+  if (!scratch)
+    return rows;
+  PackOp::create(b, TypeRange(), rows, scratch, b.getF64FloatAttr(1.0));
+  int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
+  return memref::SubViewOp::create(
+      b, scratch, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+      ArrayRef<OpFoldResult>{memref::DimOp::create(b, rows, 0).getResult(),
+                             b.getIndexAttr(columns)},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+}
+
+Value AttentionTiling::allocateWidened(Value operand) {
+  auto type = cast<MemRefType>(operand.getType());
+  if (type.getElementType().isF32() ||
+      schedule.getKernel() != Kernel::QueriesInLanes)
+    return {};
+  return allocate(
+      b, {blockKeys, static_cast<int64_t>(llvm::alignTo(type.getDimSize(3),
+                                                        schedule.getLanes()))});
+}
+
+void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
+                                Value count, bool masked) {
+  Value keys = viewRows(b, this->key, keyAt, key, count);
+  Value values = isPaired() ? viewRows(b, value, valueAt,
+                                       x.div(key, x.constant(kPairedPanel)),
+                                       x.ceilDiv(count, kPairedPanel))
+                            : viewRows(b, value, valueAt, key, count);
+  if (schedule.getKernel() == Kernel::QueriesInLanes) {
+    keys = widen(keys, keyBlock);
+    values = widen(values, valueBlock);
+  }
+  auto block = OnlineAttentionOp::create(
+      b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
+      at[2], x.add(at[3], key), rows,
+      isPaired() ? op.getScaleAttr() : FloatAttr(),
+      headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
+  IRMapping mapping;
+  if (!op.getScore().empty())
+    op.getScore().cloneInto(&block.getScore(), mapping);
+  if (masked)
+    op.getMask().cloneInto(&block.getMask(), mapping);
+}

@@ -1,0 +1,49 @@
+// bf16 attention by products of pairs packs keys and values once for all tiles of
+// queries; a block starts at a whole panel.
+
+// RUN: attn-opt %s --attn-tile --canonicalize --cse --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @unmasked
+// CHECK-SAME: (%[[Q:.*]]: memref<?x8x?x40xbf16>, %[[K:.*]]: memref<?x2x?x40xbf16>, %[[V:.*]]: memref<?x2x?x20xbf16>, %{{.*}}: memref<?x8x?x20xbf16>)
+// Keys as rows of whole pairs of panels, padded to chunks.
+// CHECK: %[[KEYS:.*]] = memref.alloc({{.*}}) : memref<?x2x?x64xbf16>
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}, 2, %{{.*}}) {
+// CHECK: attn.pack ins(%{{.*}} : memref<?x40xbf16, {{.*}}>) outs(%{{.*}} : memref<512x64xbf16, {{.*}}>) factor 1.000000e+00
+// Values transposed, in panels of 32 keys.
+// CHECK: %[[VALUES:.*]] = memref.alloc({{.*}}) : memref<?x2x?x32x32xbf16>
+// CHECK: scf.forall
+// CHECK: memref.transpose
+// CHECK: attn.pack ins(%{{.*}} : memref<20x?xbf16, {{.*}}>) outs(%{{.*}} : memref<16x32x32xbf16, {{.*}}>) factor 1.000000e+00
+// Queries in pairs, unscaled.
+// CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %{{.*}}) in
+// CHECK: %[[TILE:.*]] = memref.alloc() : memref<32x32x2xbf16>
+// CHECK: attn.pack ins(%{{.*}}) outs(%[[TILE]] : memref<32x32x2xbf16>) factor 1.000000e+00
+// CHECK: scf.for %[[J:.*]] = %c0 to %{{.*}} step %c64 {
+// CHECK: %[[COUNT:.*]] = arith.minsi
+// CHECK: memref.subview %[[KEYS]][%[[B]], %{{.*}}, %[[J]], 0] [1, 1, %[[COUNT]], 64]
+// CHECK: %[[PANEL:.*]] = arith.divui %[[J]], %c32
+// CHECK: memref.subview %[[VALUES]][%[[B]], %{{.*}}, %[[PANEL]], 0, 0] [1, 1, %{{.*}}, 32, 32]
+// CHECK: attn.online_attention ins(%[[TILE]], {{.*}} scale 1.250000e-01 schedule(<kernel = bf16_tiles
+// The output has fewer features than the tile.
+// CHECK: memref.reinterpret_cast {{.*}} sizes: [1, 32, 20], strides: [1, 1, 32]
+// CHECK: attn.merge_partials
+func.func @unmasked(%q: memref<?x8x?x40xbf16>, %k: memref<?x2x?x40xbf16>, %v: memref<?x2x?x20xbf16>, %o: memref<?x8x?x20xbf16>) {
+  attn.attention ins(%q, %k, %v : memref<?x8x?x40xbf16>, memref<?x2x?x40xbf16>, memref<?x2x?x20xbf16>) outs(%o : memref<?x8x?x20xbf16>) scale 0.125 schedule(<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16>)
+  return
+}
+
+// -----
+
+// Narrow floats in another kernel are widened, a block at a time.
+// CHECK-LABEL: func.func @widened
+// CHECK: scf.forall
+// CHECK-DAG: %[[KEYS:.*]] = memref.alloc() : memref<64x48xf32>
+// CHECK-DAG: %[[VALUES:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK: scf.for
+// CHECK: attn.pack ins({{.*}} : memref<?x40xf16, {{.*}}>) outs(%[[KEYS]] : memref<64x48xf32>) factor 1.000000e+00
+// CHECK: attn.pack ins({{.*}} : memref<?x20xf16, {{.*}}>) outs(%[[VALUES]] : memref<64x32xf32>) factor 1.000000e+00
+// CHECK: attn.online_attention {{.*}} memref<?x40xf32, strided<[48, 1]>>, memref<?x20xf32, strided<[32, 1]>>
+func.func @widened(%q: memref<?x8x?x40xf16>, %k: memref<?x2x?x40xf16>, %v: memref<?x2x?x20xf16>, %o: memref<?x8x?x20xf16>) {
+  attn.attention ins(%q, %k, %v : memref<?x8x?x40xf16>, memref<?x2x?x40xf16>, memref<?x2x?x20xf16>) outs(%o : memref<?x8x?x20xf16>) scale 0.125 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 2], lanes = 16>)
+  return
+}
