@@ -52,7 +52,7 @@ struct Options {
       llvm::cl::desc("Print one line for each case: NAME MIN_MS MEDIAN_MS")};
   llvm::cl::opt<std::string> json{
       "json", llvm::cl::value_desc("path"), llvm::cl::cat(category),
-      llvm::cl::desc("Write times, rates, peaks and bytes")};
+      llvm::cl::desc("Write times, rates, peaks and bytes; - for stdout")};
   llvm::cl::opt<std::string> inputs{
       "inputs", llvm::cl::value_desc("folder"), llvm::cl::cat(category),
       llvm::cl::desc("Folder of q.npy, k.npy, v.npy (f32) and mask.npy (bool) "

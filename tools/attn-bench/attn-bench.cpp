@@ -241,6 +241,11 @@ Error run(const Options &options) {
   }
   if (options.json.empty())
     return Error::success();
+  if (options.json == "-") {
+    std::fflush(stdout);
+    outs() << toJSON(reports);
+    return finishOutput();
+  }
   return writeFileAtomically(
       options.json, [&](raw_ostream &stream) { stream << toJSON(reports); });
 }
