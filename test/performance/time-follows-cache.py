@@ -8,18 +8,17 @@
 #
 #   time-follows-cache.py TOOLS SCRATCH
 #
-# One new row against a long cache of keys: four times the length takes about
-# four times as long, and a second thread does not make it slower.
+# One new row against a long cache of keys: four times the length takes about as
+# long as four short caches, and a second thread does not make it slower.
 
 import os
 
 from relations import Timed, ratio, skip
 
 DECODE = dict(heads=16, key_heads=4, rows=1)
-grown = ratio(Timed("decode-32k", 32768, **DECODE), Timed("decode-8k", 8192, **DECODE))
-# The short cache may stay in the last-level cache, the long one does not.
-assert grown < 10, "the time of a decoding step grows faster than its keys"
-assert grown > 2, "a longer cache takes no more time: something is not computed"
+grown = ratio(Timed("decode-32k", 32768, **DECODE), Timed("decode-8k", 8192, batch=4, **DECODE))
+assert grown < 2, "the time of a decoding step grows faster than its keys"
+assert grown > 0.5, "a longer cache takes no more time: something is not computed"
 if len(os.sched_getaffinity(0)) < 2:
     skip("two threads need two cores")
 slower = ratio(Timed("decode-32k-on-2", 32768, threads=2, **DECODE),
