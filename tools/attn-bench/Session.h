@@ -1,4 +1,4 @@
-//===- Session.h - What all cases of a run share -------------- -*- C++ -*-===//
+//===- Session.h - What all cases of a run share ----------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Tune.h - Finds a schedule by trying -------------------- -*- C++ -*-===//
+//===- Tune.h - Finds a schedule by trying ----------------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Tuning.h - Schedules that were found by trying --------- -*- C++ -*-===//
+//===- Tuning.h - Schedules that were found by trying -----------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
