@@ -1,4 +1,4 @@
-# ===- batch-keeps-bits.py - The rest of the batch changes no bit ---------===#
+# ===- batch-keeps-bits.py - The rest of the batch changes no bit ----------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

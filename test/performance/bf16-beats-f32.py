@@ -1,4 +1,4 @@
-# ===- bf16-beats-f32.py - AMX must be worth it ---------------------------===#
+# ===- bf16-beats-f32.py - AMX must be worth it ----------------------------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

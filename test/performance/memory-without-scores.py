@@ -1,4 +1,4 @@
-# ===- memory-without-scores.py - No scores in memory ------------------------===#
+# ===- memory-without-scores.py - No scores in memory ----------------------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

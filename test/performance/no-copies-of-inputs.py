@@ -1,4 +1,4 @@
-# ===- no-copies-of-inputs.py - What the benchmark cases allocate ---------===#
+# ===- no-copies-of-inputs.py - What the benchmark cases allocate ----------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

@@ -1,4 +1,4 @@
-# ===- relations.py - Graphs that are timed in turn -----------------------===#
+# ===- relations.py - Graphs that are timed in turn ------------------------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

@@ -1,4 +1,4 @@
-# ===- threads-keep-bits.py - The number of threads changes no bit -----------===#
+# ===- threads-keep-bits.py - The number of threads changes no bit ---------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

@@ -1,4 +1,4 @@
-# ===- time-follows-cache.py - Decoding is linear in the cache ------------===#
+# ===- time-follows-cache.py - Decoding is linear in the cache -------------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

@@ -1,4 +1,4 @@
-# ===- time-follows-mask.py - Hidden blocks cost nothing ------------------===#
+# ===- time-follows-mask.py - Hidden blocks cost nothing -------------------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

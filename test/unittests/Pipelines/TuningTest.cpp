@@ -1,4 +1,4 @@
-//===- TuningTest.cpp - Schedules that were found by trying -------------===//
+//===- TuningTest.cpp - Schedules that were found by trying ---------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
