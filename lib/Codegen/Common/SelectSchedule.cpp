@@ -127,6 +127,45 @@ ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
                            /*split=*/0);
 }
 
+/// Whether `op` on `target` is what its schedule is for.
+LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
+  ScheduleAttr schedule = *op.getSchedule();
+  Kernel kernel = schedule.getKernel();
+  InFlightDiagnostic error = op.emitOpError() << "has the schedule of "
+                                              << stringifyKernel(kernel);
+  // LLVM cannot select a conversion of 4-lane masks with AVX-512.
+  if (target.getIsa() == ISA::AVX512 && schedule.getLanes() < 8)
+    return error << " with " << schedule.getLanes()
+                 << " lanes, avx512 needs at least 8";
+  switch (kernel) {
+  case Kernel::Gemm:
+    return error << ", expected one of attention";
+  case Kernel::QueriesInLanes:
+    break;
+  case Kernel::FeaturesInLanes:
+    if (int64_t rows = countGroupRows(op);
+        rows == 0 || rows > schedule.getTile()[0])
+      return error << " for " << schedule.getTile()[0]
+                   << " rows, but a group of heads has "
+                   << (rows ? std::to_string(rows) : "an unknown number");
+    break;
+  case Kernel::BF16Vectors:
+  case Kernel::BF16Tiles:
+    if (!isAllBF16(op))
+      return error << ", which takes bf16, but operands of "
+                   << getElementTypeOrSelf(op.getQuery().getType()) << ", "
+                   << getElementTypeOrSelf(op.getKey().getType()) << " and "
+                   << getElementTypeOrSelf(op.getValue().getType());
+    if (target.getBf16() == BF16Unit::None ||
+        (kernel == Kernel::BF16Tiles && target.getBf16() != BF16Unit::Tiles))
+      return error << ", but the bf16 unit of " << target.getCpu() << " is '"
+                   << stringifyBF16Unit(target.getBf16()) << "'";
+    break;
+  }
+  error.abandon();
+  return success();
+}
+
 /// Says what was chosen, or that somebody else had chosen before.
 void remarkSchedule(func::FuncOp func, Operation *op, ScheduleAttr schedule,
                     TargetAttr target, bool given) {
@@ -174,14 +213,8 @@ class SelectSchedulePass
         if (!fused.getSchedule())
           fused.setScheduleAttr(given ? given
                                       : scheduleAttention(fused, target));
-        // LLVM cannot select a conversion of 4-lane masks with AVX-512.
-        if (target.getIsa() == ISA::AVX512 &&
-            fused.getSchedule()->getLanes() < 8) {
-          op->emitOpError()
-              << "has a schedule of " << fused.getSchedule()->getLanes()
-              << " lanes, avx512 needs at least 8";
+        if (failed(verifySchedule(fused, target)))
           return WalkResult::interrupt();
-        }
         remarkSchedule(func, op, *fused.getSchedule(), target, isGiven);
       } else if (succeeded(matchMatrixProduct(op))) {
         auto schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
