@@ -38,8 +38,9 @@ struct Run;
 
 /// Stands directly before each piece of memory handed to generated code.
 struct Block {
-  /// What malloc returned.
+  /// What malloc returned, and how much.
   void *base;
+  uint64_t capacity;
   /// Size asked for.
   uint64_t size;
   /// Run that pays for it; null outside a run.
@@ -89,6 +90,72 @@ struct Scratch {
   }
 };
 
+/// Large pieces of memory that a run gave back, kept for the next one: the
+/// system would hand out new pages every time, at the price of a fault each. A
+/// piece that several runs had no use for is released.
+class SpareMemory {
+public:
+  ~SpareMemory() { release(); }
+
+  /// `bytes` bytes or somewhat more, whose number `*capacity` becomes; null
+  /// when there is no memory.
+  void *take(uint64_t bytes, uint64_t *capacity) {
+    *capacity = bytes;
+    auto fits = [&](const Piece &piece) {
+      return piece.bytes >= bytes && piece.bytes / 2 <= bytes;
+    };
+    auto found = find_if(pieces, fits);
+    if (bytes < kSmallest || found == pieces.end()) {
+      void *memory = std::malloc(bytes);
+      if (memory || pieces.empty())
+        return memory;
+      release();
+      return std::malloc(bytes);
+    }
+    void *memory = found->memory;
+    *capacity = found->bytes;
+    pieces.erase(found);
+    return memory;
+  }
+
+  void give(void *memory, uint64_t bytes) {
+    if (bytes < kSmallest)
+      std::free(memory);
+    else
+      pieces.push_back({memory, bytes, /*idleRuns=*/0});
+  }
+
+  void endRun() {
+    erase_if(pieces, [](Piece &piece) {
+      bool isStale = ++piece.idleRuns > kIdleRuns;
+      if (isStale)
+        std::free(piece.memory);
+      return isStale;
+    });
+  }
+
+private:
+  /// Below, malloc itself keeps memory.
+  static constexpr uint64_t kSmallest = 128 * 1024;
+  /// Models take turns on a thread.
+  static constexpr unsigned kIdleRuns = 8;
+
+  struct Piece {
+    void *memory;
+    uint64_t bytes;
+    /// Runs that ended since it was used.
+    unsigned idleRuns;
+  };
+
+  void release() {
+    for (Piece &piece : pieces)
+      std::free(piece.memory);
+    pieces.clear();
+  }
+
+  SmallVector<Piece> pieces;
+};
+
 /// What a thread is doing.
 struct ThreadState {
   /// The run this thread works for.
@@ -98,6 +165,7 @@ struct ThreadState {
   /// A task is being executed.
   bool inTask = false;
   Scratch scratch;
+  SpareMemory spare;
 };
 thread_local ThreadState threadState;
 
@@ -197,14 +265,15 @@ void *attnAlignedAllocate(uint64_t alignment, uint64_t size) {
   uint64_t overhead = 2 * alignment;
   if (!isPowerOf2_64(alignment) || size > INT64_MAX - overhead)
     outOfMemory(size);
-  void *base = std::malloc(size + overhead);
+  uint64_t capacity;
+  void *base = threadState.spare.take(size + overhead, &capacity);
   if (!base)
     outOfMemory(size);
   uint64_t start =
       alignTo(reinterpret_cast<uint64_t>(base) + sizeof(Block), alignment);
   Block *block = reinterpret_cast<Block *>(start) - 1;
   Run *run = threadState.run;
-  *block = {base, size, run, nullptr, nullptr};
+  *block = {base, capacity, size, run, nullptr, nullptr};
   if (run) {
     run->charge(static_cast<int64_t>(size));
     std::lock_guard<std::mutex> lock(run->mutex);
@@ -234,7 +303,7 @@ void attnFree(void *pointer) {
     if (block->next)
       block->next->previous = block->previous;
   }
-  std::free(block->base);
+  threadState.spare.give(block->base, block->capacity);
 }
 
 Error attn::runOnThreads(unsigned threads, function_ref<void()> body,
@@ -260,6 +329,7 @@ Error attn::runOnThreads(unsigned threads, function_ref<void()> body,
     used.leakedBytes += static_cast<int64_t>(block->size);
     std::free(block->base);
   }
+  state.spare.endRun();
   if (statistics)
     *statistics = used;
   if (completed)

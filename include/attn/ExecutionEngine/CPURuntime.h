@@ -58,7 +58,9 @@ struct RunStatistics {
 /// calling thread. `attnParallelFor` and the allocation functions inside `body`
 /// belong to this run. Runs do not nest. Running out of memory leaves `body` at
 /// once (without unwinding it: it must own nothing), frees the memory of the
-/// run and returns an error that names the size asked for.
+/// run and returns an error that names the size asked for. Large buffers that
+/// generated code freed are kept for the calling thread's next runs, and
+/// released when several had no use for them.
 llvm::Error runOnThreads(unsigned threads, llvm::function_ref<void()> body,
                          RunStatistics *statistics = nullptr);
 

@@ -257,6 +257,36 @@ TEST(Process, HoldsOneOpenMPRuntime) {
               testing::Not(testing::Contains(testing::HasSubstr("libgomp"))));
 }
 
+/// Where a run that allocates `bytes` bytes and frees them gets them.
+void *addressOf(uint64_t bytes) {
+  void *memory = nullptr;
+  llvm::Error error = runOnThreads(1, [&] {
+    memory = attnAllocate(bytes);
+    memset(memory, 1, bytes);
+    attnFree(memory);
+  });
+  EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  return memory;
+}
+
+TEST(Memory, LargeBuffersAreKeptForTheNextRuns) {
+  constexpr uint64_t large = 8 << 20;
+  void *first = addressOf(large);
+  // Models of other sizes in between do not take it, a smaller one may.
+  for (int run = 0; run < 3; ++run)
+    EXPECT_NE(addressOf(large / 4), first);
+  EXPECT_EQ(addressOf(large - 1000), first);
+  EXPECT_EQ(addressOf(large), first);
+  // Two at once are two.
+  llvm::Error error = runOnThreads(1, [&] {
+    void *one = attnAllocate(large), *two = attnAllocate(large);
+    EXPECT_NE(one, two);
+    attnFree(one);
+    attnFree(two);
+  });
+  EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+}
+
 uint16_t lowBits(float raw) {
   return static_cast<uint16_t>(llvm::bit_cast<uint32_t>(raw));
 }
