@@ -29,6 +29,7 @@ struct Config {
   /// Of the kernel; tests need a host that has it.
   const char *name, *target, *kernel, *registers;
 };
+void PrintTo(const Config &config, std::ostream *os) { *os << config.name; }
 constexpr Config kConfigs[] = {
     {"tiles", "sapphirerapids", "bf16_tiles", "2, 2"},
     {"vectors", "cooperlake", "bf16_vectors", "8, 2"},
