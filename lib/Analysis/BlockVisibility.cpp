@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/BlockVisibility.h"
+#include "attn/Analysis/ProgramSlice.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -21,18 +22,6 @@ using namespace attn;
 // Which programs
 //===----------------------------------------------------------------------===//
 
-/// Whether `value` of `mask` is computed from argument `number`.
-static bool dependsOn(Value value, Region &mask, unsigned number) {
-  if (!mask.isAncestor(value.getParentRegion()))
-    return false;
-  if (value == mask.getArgument(number))
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, mask, number);
-         });
-}
-
 constexpr unsigned kRow = 2, kKey = 3;
 
 bool BlockVisibility::isUseful(Region &mask) {
@@ -42,12 +31,11 @@ bool BlockVisibility::isUseful(Region &mask) {
         mask.isAncestor(load.getMemRef().getParentRegion()))
       return false;
     // Along rows or keys, and for one row or key no other.
-    Value last = indices.back();
-    if (!dependsOn(last, mask, kRow) && !dependsOn(last, mask, kKey))
-      return false;
-    return llvm::none_of(indices.drop_back(), [&](Value index) {
-      return dependsOn(index, mask, kRow) || dependsOn(index, mask, kKey);
-    });
+    Value position[] = {mask.getArgument(kRow), mask.getArgument(kKey)};
+    return dependsOn(indices.back(), mask, position) &&
+           llvm::none_of(indices.drop_back(), [&](Value index) {
+             return dependsOn(index, mask, position);
+           });
   });
 }
 
@@ -407,7 +395,7 @@ BlockVisibility::BlockVisibility(ImplicitLocOpBuilder &b, Region &mask,
   Evaluator evaluator(b, mask, intervals, truths);
   for (Operation &op : mask.front().without_terminator())
     for (Value result : op.getResults()) {
-      if (dependsOn(result, mask, kKey))
+      if (dependsOn(result, mask, mask.getArgument(kKey)))
         continue;
       if (result.getType().isInteger(1))
         evaluator.truthOf(result);

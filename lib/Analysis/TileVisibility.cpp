@@ -25,6 +25,9 @@ constexpr int64_t kLargestDivisor = int64_t(1) << 21;
 /// Magnitudes are tracked in bits; beyond this many, sums could overflow.
 constexpr unsigned kLargestBits = 60;
 
+/// Shifts of dividends stay below this many bits.
+constexpr unsigned kQuotientBits = 41;
+
 /// An integer of the region as `keyFactor * ((j + shift) div divisor) + r`,
 /// rounded down, with shift and r in intervals. Without a divisor, which is the
 /// rule, the shift is in r.
@@ -282,6 +285,9 @@ private:
       return {};
     if (x.keyFactor == 0)
       return {0, floorDiv(x.low, divisor), floorDiv(x.high, divisor), x.bits};
+    // Quotients are cut to what keys reach: see cut().
+    if (x.bits > kQuotientBits)
+      return {};
     Linear result = x;
     result.shiftLow = x.low;
     result.shiftHigh = x.high;
@@ -409,7 +415,8 @@ private:
             {keysFrom(x, x.high, x.shiftLow), {}}};
   }
 
-  /// A quotient cut to what keys reach, so that products do not overflow.
+  /// A quotient cut to what keys reach from shifts below 2^kQuotientBits, so
+  /// that products do not overflow.
   Value cut(Value quotient) {
     return max(min(quotient, constant(2 * kLargestConstant)),
                constant(-2 * kLargestConstant));

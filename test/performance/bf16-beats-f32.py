@@ -8,13 +8,11 @@
 #
 #   bf16-beats-f32.py TOOLS SCRATCH
 #
-# The same attention in bf16 and f32, where this CPU has AMX tiles.
+# The same attention in bf16 and f32, where AMX tiles may be used.
 
-from relations import Timed, ratio, skip
+from relations import Timed, has_amx, ratio, skip
 
-with open("/proc/cpuinfo") as file:
-    flags = next((line for line in file if line.startswith("flags")), "").split()
-if "amx_bf16" not in flags:
-    skip("this CPU has no amx_bf16")
+if not has_amx():
+    skip("no use of amx_bf16 on this machine")
 gain = ratio(Timed("f32-2k", 2048), Timed("bf16-2k", 2048, type="bf16"))
 assert gain > 1.2, "bf16 is not faster than f32"

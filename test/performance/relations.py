@@ -50,6 +50,14 @@ class Graph:
                        check=True, stdout=subprocess.DEVNULL)
 
 
+def has_amx():
+    """Whether the compiler uses tiles of bf16 here."""
+    graph = Graph("has-amx", type="bf16")
+    text = subprocess.run([os.path.join(tools, "attn-opt"), graph.source, "--attn-compile-to=schedule"],
+                          check=True, capture_output=True, text=True).stdout
+    return "kernel = bf16_tiles" in text
+
+
 class Timed:
     """A graph at one length on a number of threads, and its best time so far.
 

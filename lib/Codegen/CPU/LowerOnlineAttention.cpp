@@ -248,8 +248,9 @@ private:
     Vectors flat = emitOuterProduct(
         e, zero, e.index(headDim), keyRows, vectors, init,
         [&](Value d, int64_t r) {
-          return e.broadcast(toF32(
-              memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
+          return e.broadcast(
+              toF32(b, memref::LoadOp::create(b, op.getKey(),
+                                              ValueRange{keys[r], d})));
         },
         [&](Value d, int64_t v) {
           return e.load(queryT, {d, add(group, v * lanes)});
@@ -270,12 +271,6 @@ private:
         result[r].push_back(s);
       }
     return result;
-  }
-
-  Value toF32(Value scalar) {
-    if (scalar.getType().isF32())
-      return scalar;
-    return arith::ExtFOp::create(b, b.getF32Type(), scalar);
   }
 
   //===--------------------------------------------------------------------===//
@@ -519,8 +514,9 @@ private:
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(e.load(accT, {add(d, r), stateIndex(v)}));
     auto value = [&](Value j, int64_t r) {
-      return e.broadcast(toF32(
-          memref::LoadOp::create(b, op.getValue(), ValueRange{j, add(d, r)})));
+      return e.broadcast(
+          toF32(b, memref::LoadOp::create(b, op.getValue(),
+                                          ValueRange{j, add(d, r)})));
     };
     Vectors sums;
     if (!select) {

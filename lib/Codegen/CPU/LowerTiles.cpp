@@ -167,9 +167,13 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
             getZeros(rewriter, op, target)};
   }
 
-  /// A panel of values, filled with zeros when the task begins.
+  /// A panel of values, filled with zeros when the task begins; null for
+  /// kernels that are no pipeline.
   Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op,
                  TargetAttr target) {
+    if (op.getSchedule()->getKernel() != Kernel::BF16Tiles ||
+        !op.getScore().empty() || !op.getMask().empty())
+      return {};
     auto type = cast<MemRefType>(op.getValue().getType());
     Value zeros =
         getScratch(rewriter, op, "zeros", {1, type.getDimSize(1), kPairedPanel},

@@ -165,7 +165,10 @@ private:
   }
   /// Products that start at minus the maximum are exponents once scaled: one
   /// factor takes them to base 2.
-  bool startsAtMaximum() { return !programs.hasScore() && scale != 0.0; }
+  bool startsAtMaximum() {
+    return !programs.hasScore() &&
+           std::isfinite(-1.0f / static_cast<float>(scale));
+  }
   /// With a score program, padding is hidden after it.
   mlir::Value hidePadding(mlir::Value s, mlir::Value j);
   /// 2^t, close enough for a weight that is rounded to bf16.
@@ -218,8 +221,9 @@ private:
   /// be repeated for each pair of keys, and many features are busy with
   /// products anyway.
   bool alternates() {
-    return useTiles && !hasPrograms() && scale != 0.0 && registerRows == 2 &&
-           vectors == 2 && keyDim <= 256 && valueDim <= 256;
+    return useTiles && !hasPrograms() && startsAtMaximum() &&
+           registerRows == 2 && vectors == 2 && keyDim <= 256 &&
+           valueDim <= 256;
   }
   /// The panels of an unmasked block as a pipeline.
   Vectors emitAlternatingPanels(mlir::ValueRange state);

@@ -47,7 +47,7 @@ void PairedAttentionLowering::storeStart(ValueRange max) {
     return;
   for (int64_t v = 0; v < vectors; ++v)
     e.store(arith::MulFOp::create(b, max[v],
-                                  e.splat(static_cast<float>(-1.0 / scale))),
+                                  e.splat(-1.0f / static_cast<float>(scale))),
             scratch.start, {zero, e.index(v * lanes)});
 }
 

@@ -188,11 +188,16 @@ private:
     state.propertiesAttr = op.getPropertiesAsAttribute();
     Operation *vector = b.create(state);
     // A product and a sum may become one instruction, which rounds once.
-    if (auto math = dyn_cast<arith::ArithFastMathInterface>(vector))
-      math->setAttr(math.getFastMathAttrName(),
-                    arith::FastMathFlagsAttr::get(
-                        b.getContext(), math.getFastMathFlagsAttr().getValue() |
-                                            arith::FastMathFlags::contract));
+    if (auto math = dyn_cast<arith::ArithFastMathInterface>(vector)) {
+      // Casts may have none.
+      arith::FastMathFlagsAttr given = math.getFastMathFlagsAttr();
+      arith::FastMathFlags flags =
+          given ? given.getValue() : arith::FastMathFlags::none;
+      math->setAttr(
+          math.getFastMathAttrName(),
+          arith::FastMathFlagsAttr::get(
+              b.getContext(), flags | arith::FastMathFlags::contract));
+    }
     if (isIntegerDivision(vector))
       makeDivisionSafe(vector);
     mapping.map(op.getResult(0), vector->getResult(0));

@@ -8,11 +8,14 @@
 
 #include "StagedLoads.h"
 #include "ProgramVectorizer.h"
+#include "attn/Analysis/ProgramSlice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/OperationSupport.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace attn;
@@ -31,21 +34,14 @@ static ValueRange getPosition(Region &program) {
   return program.getArguments().take_back(4);
 }
 
-/// Whether `value` of `program` is computed from any of `sources`.
-static bool dependsOn(Value value, Region &program, ValueRange sources) {
-  if (!program.isAncestor(value.getParentRegion()))
-    return false;
-  if (llvm::is_contained(sources, value))
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, program, sources);
-         });
-}
+/// Pairs of values that are equal, or being compared.
+using EqualPairs = llvm::DenseSet<std::pair<Value, Value>>;
 
 /// Whether `x` of one program and `y` of another, or the same, are equal.
-static bool isSame(Value x, Region &ofX, Value y, Region &ofY) {
-  if (x == y)
+static bool isSame(Value x, Region &ofX, Value y, Region &ofY,
+                   EqualPairs &seen) {
+  // One difference anywhere ends the comparison of all.
+  if (x == y || !seen.insert({x, y}).second)
     return true;
   auto xArgument = dyn_cast<BlockArgument>(x),
        yArgument = dyn_cast<BlockArgument>(y);
@@ -63,10 +59,11 @@ static bool isSame(Value x, Region &ofX, Value y, Region &ofY) {
          xOp->getAttrDictionary() == yOp->getAttrDictionary() &&
          xOp->getResultTypes() == yOp->getResultTypes() &&
          xOp->getNumRegions() == 0 &&
-         llvm::all_of(
-             llvm::zip(xOp->getOperands(), yOp->getOperands()), [&](auto pair) {
-               return isSame(std::get<0>(pair), ofX, std::get<1>(pair), ofY);
-             });
+         llvm::all_of(llvm::zip(xOp->getOperands(), yOp->getOperands()),
+                      [&](auto pair) {
+                        return isSame(std::get<0>(pair), ofX, std::get<1>(pair),
+                                      ofY, seen);
+                      });
 }
 
 /// Whether `load` runs along the keys of a row; `shift` is what is added to
@@ -143,8 +140,9 @@ void StagedLoads::find(Region &program) {
       continue;
     auto equal = llvm::find_if(loads, [&](Load &other) {
       memref::LoadOp first = other.ops.front();
+      EqualPairs seen;
       return isSame(first.getResult(), *first->getParentRegion(),
-                    load.getResult(), program);
+                    load.getResult(), program, seen);
     });
     if (equal != loads.end()) {
       equal->ops.push_back(load);
@@ -167,11 +165,16 @@ Value StagedLoads::add(Value x, Value y) {
 
 /// Whether the program is false wherever `value` is.
 static bool isConjunct(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
-    if (auto yield = dyn_cast<YieldOp>(user))
-      return isa<OnlineAttentionOp>(yield->getParentOp());
-    return isa<arith::AndIOp>(user) && isConjunct(user->getResult(0));
-  });
+  llvm::SetVector<Value> conjuncts;
+  conjuncts.insert(value);
+  for (size_t i = 0; i < conjuncts.size(); ++i)
+    for (Operation *user : Value(conjuncts[i]).getUsers()) {
+      if (isa<YieldOp>(user) && isa<OnlineAttentionOp>(user->getParentOp()))
+        return true;
+      if (isa<arith::AndIOp>(user))
+        conjuncts.insert(user->getResult(0));
+    }
+  return false;
 }
 
 Value StagedLoads::stage(Value firstRow, Value lastRow, int64_t vectors,

@@ -85,6 +85,11 @@ func.func @product_other_kernel(%a: memref<32x32xf32>, %d: memref<32x32xf32>) {
 
 // -----
 
+// expected-error @below {{schedule has register tiles of 6 rows, expected a divisor of 16 for bf16_vectors}}
+#ragged_rows = #attn.schedule<kernel = bf16_vectors, tile = [32, 64], registers = [6, 2], lanes = 16>
+
+// -----
+
 // expected-error @below {{schedule needs 14 AMX tiles, there are 8}}
 #many_tiles = #attn.schedule<kernel = bf16_tiles, tile = [64, 64], registers = [2, 4], lanes = 16>
 

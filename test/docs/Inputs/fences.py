@@ -37,7 +37,7 @@ def fail(message):
 
 
 def mask(text):
-    text = re.sub(r"-?\b\d+(\.\d+)?(e[+-]?\d+)?", "N", text)
+    text = re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "N", text)
     return re.sub(r"\((avx512|avx2|portable)\)", "(ISA)", text)
 
 

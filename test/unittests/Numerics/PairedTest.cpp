@@ -159,6 +159,26 @@ TEST_P(Paired, MatchesF64) {
     }
 }
 
+/// A scale whose inverse is beyond f32 weighs all keys the same.
+TEST_P(Paired, TinyScale) {
+  constexpr int64_t rows = 33, keys = 145, dim = 64;
+  std::string q = "tensor<1x2x?x64xbf16>", k = "tensor<1x1x?x64xbf16>";
+  auto module = compileGraph(
+      "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k + ") -> " + q +
+          " {\n%c2 = arith.constant 2 : index\n%n = tensor.dim %q, %c2 : " + q +
+          "\n%e = tensor.empty(%n) : " + q +
+          "\n%o = attn.attention ins(%q, %k, %v : " + q + ", " + k + ", " + k +
+          ") outs(%e : " + q + ") scale 1.0e-39 -> " + q +
+          "\nreturn %o : " + q + "\n}\n",
+      32, 64);
+  ASSERT_TRUE(module);
+  reference::AttentionOptions options;
+  options.scale = 1.0e-39;
+  check(*module, Operand(bf16, {1, 2, rows, dim}, true, pattern(0)),
+        Operand(bf16, {1, 1, keys, dim}, true, pattern(1)),
+        Operand(bf16, {1, 1, keys, dim}, true, pattern(2)), options);
+}
+
 /// Keys whose scores grow with their number take the exact path again and
 /// again, in every panel and across blocks, with the sums of the panels before
 /// under way.

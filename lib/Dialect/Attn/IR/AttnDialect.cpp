@@ -89,6 +89,10 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "schedule has " << lanes
                          << " lanes, expected 16 for bf16 pairs";
   }
+  if (kernel == Kernel::BF16Vectors && 16 % registers[0])
+    return emitError() << "schedule has register tiles of " << registers[0]
+                       << " rows, expected a divisor of 16 for "
+                       << stringifyKernel(kernel);
   if (kernel == Kernel::BF16Tiles) {
     int64_t tiles = registers[0] * registers[1] + registers[0] + registers[1];
     if (tiles > 8)

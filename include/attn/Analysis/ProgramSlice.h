@@ -1,0 +1,23 @@
+//===- ProgramSlice.h - What a program's value comes from -------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ANALYSIS_PROGRAMSLICE_H
+#define ATTN_ANALYSIS_PROGRAMSLICE_H
+
+#include "mlir/IR/Region.h"
+
+namespace attn {
+
+/// Whether `value` of `program` is one of `sources` or computed from one by ops
+/// of the program.
+bool dependsOn(mlir::Value value, mlir::Region &program,
+               mlir::ValueRange sources);
+
+} // namespace attn
+
+#endif // ATTN_ANALYSIS_PROGRAMSLICE_H
