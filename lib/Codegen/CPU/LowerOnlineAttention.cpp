@@ -173,9 +173,10 @@ public:
       width = lanes * vectors;
     }
     // Rows in whole register tiles, then what is left by single vectors, unless
-    // that is most of a register tile anyway.
+    // that is most of a register tile anyway. Tiles of masked blocks are narrow,
+    // and those blocks few: they do without code of their own for what is left.
     rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
-    if (vectors == 1) {
+    if (vectors == 1 || programs.hasMask()) {
       emitGroups(zero, rowCount);
       return success();
     }
