@@ -112,11 +112,21 @@ void attn::emitGuardedSum(VectorEmitter &e, Value guard,
   emitSum(/*select=*/false);
 }
 
-namespace {
+MovedMaximum attn::emitMovedMaximum(VectorEmitter &e, ValueRange old,
+                                    ValueRange larger) {
+  ImplicitLocOpBuilder &b = e.builder();
+  MovedMaximum moved;
+  for (auto [before, after] : llvm::zip_equal(old, larger)) {
+    Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, after,
+                                         e.splat(-INFINITY));
+    Value base = arith::SelectOp::create(b, unseen, e.splat(0.0f), after);
+    moved.base.push_back(base);
+    moved.factor.push_back(e.exp(arith::SubFOp::create(b, before, base)));
+  }
+  return moved;
+}
 
-/// A block sum above this takes the exact path. Exponents below 10 keep all
-/// weights of a block within float range and precision.
-constexpr float kLazyMaximumBound = 1024.0f;
+namespace {
 
 class OnlineAttentionLowering {
 public:
@@ -173,8 +183,9 @@ public:
       width = lanes * vectors;
     }
     // Rows in whole register tiles, then what is left by single vectors, unless
-    // that is most of a register tile anyway. Tiles of masked blocks are narrow,
-    // and those blocks few: they do without code of their own for what is left.
+    // that is most of a register tile anyway. Tiles of masked blocks are
+    // narrow, and those blocks few: they do without code of their own for what
+    // is left.
     rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
     if (vectors == 1 || programs.hasMask()) {
       emitGroups(zero, rowCount);
@@ -448,17 +459,9 @@ private:
                                   }
                                 return next;
                               });
-    // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
-    // weights at 0 rather than NaN.
-    Vectors base, factor, sums;
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                           newMax[v], e.splat(-INFINITY));
-      base.push_back(
-          arith::SelectOp::create(b, unseen, e.splat(0.0f), newMax[v]));
-      factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
-      sums.push_back(e.splat(0.0f));
-    }
+    MovedMaximum moved = emitMovedMaximum(e, max, newMax);
+    Vectors base = moved.base, factor = moved.factor;
+    Vectors sums(vectors, e.splat(0.0f));
     sums = emitLoop(b, keyBegin, keyEnd, 1, sums,
                     [&](Value j, ValueRange carried) -> Vectors {
                       Vectors next(carried);

@@ -164,7 +164,6 @@ void PairedAttentionLowering::emitGroupBody() {
 
 SmallVector<Value> PairedAttentionLowering::emitExactPanel(Value panel,
                                                            ValueRange state) {
-  constexpr float log2E = 1.44269504f;
   ValueRange max = state.take_front(vectors);
   emitScoreProducts(panel, /*started=*/false, -INFINITY);
   Value first = times(panel, kPanel), slot = scoreSlot(panel);
@@ -181,23 +180,16 @@ SmallVector<Value> PairedAttentionLowering::emitExactPanel(Value panel,
         }
         return next;
       });
-  // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
-  // weights at 0 rather than NaN.
-  Vectors base, factor, sums;
-  for (int64_t v = 0; v < vectors; ++v) {
-    Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                         newMax[v], e.splat(-INFINITY));
-    base.push_back(
-        arith::SelectOp::create(b, unseen, e.splat(0.0f), newMax[v]));
-    factor.push_back(e.exp(arith::SubFOp::create(b, max[v], base.back())));
-    sums.push_back(e.splat(0.0f));
-  }
-  sums = emitWeights(panel, 0, kPanel, sums, /*checked=*/true,
-                     [&](Value, Value row, int64_t v) {
-                       Value s =
-                           arith::SubFOp::create(b, loadScore(row, v), base[v]);
-                       return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
-                     });
+  MovedMaximum moved = emitMovedMaximum(e, max, newMax);
+  Vectors base = moved.base, factor = moved.factor;
+  Vectors sums(vectors, e.splat(0.0f));
+  sums =
+      emitWeights(panel, 0, kPanel, sums, /*checked=*/true,
+                  [&](Value, Value row, int64_t v) {
+                    Value s =
+                        arith::SubFOp::create(b, loadScore(row, v), base[v]);
+                    return exp2(arith::MulFOp::create(b, s, e.splat(kLog2E)));
+                  });
   Vectors next(newMax);
   for (int64_t v = 0; v < vectors; ++v)
     next.push_back(e.fma(state[vectors + v], factor[v], sums[v]));
@@ -232,12 +224,7 @@ Value PairedAttentionLowering::hasNonFiniteValue() {
       })[0];
   Value beyond = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, largest,
                                        integer(0x7f80));
-  Value flags = vector::BitCastOp::create(
-      b, VectorType::get({1}, b.getIntegerType(2 * lanes)), beyond);
-  Value flag = vector::ExtractOp::create(b, flags, ArrayRef<int64_t>{0});
-  Value none =
-      arith::ConstantOp::create(b, b.getIntegerAttr(flag.getType(), 0));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag, none);
+  return e.anyLane(beyond);
 }
 
 void PairedAttentionLowering::emitWeightedSum(Value panel) {

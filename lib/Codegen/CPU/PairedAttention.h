@@ -42,10 +42,6 @@
 
 namespace attn {
 
-/// A sum of a panel above this takes the exact path, as in
-/// LowerOnlineAttention.cpp.
-inline constexpr float kPairedMaximumBound = 1024.0f;
-
 /// Emits one `attn.online_attention` on pairs.
 class PairedAttentionLowering {
 public:

@@ -77,7 +77,7 @@ PairedAttentionLowering::keepOrRedo(Value panel, ValueRange sums,
   Vectors beyond;
   for (Value sum : sums)
     beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
-                                           e.splat(kPairedMaximumBound)));
+                                           e.splat(kLazyMaximumBound)));
   Value fails = e.anyLane(beyond);
   auto exact =
       scf::IfOp::create(b, state.getTypes(), fails, /*withElseRegion=*/true);
@@ -96,17 +96,16 @@ PairedAttentionLowering::keepOrRedo(Value panel, ValueRange sums,
 
 Value PairedAttentionLowering::lazyWeight(Value key, Value row, int64_t v,
                                           ValueRange max) {
-  constexpr float log2E = 1.44269504f;
   Value raw = loadScore(row, v);
   if (startsAtMaximum()) {
-    Value t = arith::MulFOp::create(b, raw,
-                                    e.splat(static_cast<float>(scale * log2E)));
+    Value t = arith::MulFOp::create(
+        b, raw, e.splat(static_cast<float>(scale * kLog2E)));
     return exp2(hide(t, key, v));
   }
   Value s = naturalScore(raw, key, v);
   s = arith::SubFOp::create(b, s, max[v]);
   s = hide(hidePadding(s, key), key, v);
-  return exp2(arith::MulFOp::create(b, s, e.splat(log2E)));
+  return exp2(arith::MulFOp::create(b, s, e.splat(kLog2E)));
 }
 
 //===----------------------------------------------------------------------===//

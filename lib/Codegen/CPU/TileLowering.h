@@ -60,6 +60,19 @@ void remarkScalarPrograms(OnlineAttentionOp op);
 mlir::Value emitHasNonFiniteValue(VectorEmitter &emitter, mlir::Value value,
                                   mlir::Value keyCount);
 
+/// Weights whose sum is above this take the exact path. Exponents below 10 keep
+/// all weights of a block within float range and precision.
+inline constexpr float kLazyMaximumBound = 1024.0f;
+
+/// What the exact path subtracts from scores, and what the state of the `old`
+/// maximum is multiplied by. A row that has seen nothing keeps -inf;
+/// subtracting 0 instead keeps its weights at 0 rather than NaN.
+struct MovedMaximum {
+  llvm::SmallVector<mlir::Value> base, factor;
+};
+MovedMaximum emitMovedMaximum(VectorEmitter &emitter, mlir::ValueRange old,
+                              mlir::ValueRange larger);
+
 /// Emits the weighted sum of a block by `emitSum`. In a masked block, a key
 /// hidden from one row is multiplied by 0 there, which is not 0 for NaN or
 /// infinite values: the rare block that holds one, which `guard` tells, calls

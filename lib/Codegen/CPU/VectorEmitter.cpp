@@ -61,8 +61,7 @@ static constexpr float kCoarseExp2Coefficients[] = {1.0f, .695146143f,
 Value VectorEmitter::exp2(Value t) { return math::Exp2Op::create(b, t); }
 
 Value VectorEmitter::exp(Value x) {
-  constexpr float log2E = 1.44269504f;
-  return exp2(arith::MulFOp::create(b, x, splat(log2E)));
+  return exp2(arith::MulFOp::create(b, x, splat(kLog2E)));
 }
 
 Value VectorEmitter::expandedExp2(Value t, bool coarse) {
@@ -132,11 +131,12 @@ Value VectorEmitter::anyLane(ValueRange masks) {
   Value any = masks.front();
   for (Value mask : masks.drop_front())
     any = arith::OrIOp::create(b, any, mask);
-  Value bits = vector::BitCastOp::create(
-      b, VectorType::get({1}, b.getIntegerType(lanes)), any);
+  Type wordType =
+      b.getIntegerType(cast<VectorType>(any.getType()).getDimSize(0));
+  Value bits =
+      vector::BitCastOp::create(b, VectorType::get({1}, wordType), any);
   Value word = vector::ExtractOp::create(b, bits, llvm::ArrayRef<int64_t>{0});
-  Value zero = arith::ConstantOp::create(
-      b, b.getIntegerAttr(b.getIntegerType(lanes), 0));
+  Value zero = arith::ConstantOp::create(b, b.getIntegerAttr(wordType, 0));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, word, zero);
 }
 

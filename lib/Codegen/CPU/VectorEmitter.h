@@ -21,6 +21,8 @@
 
 namespace attn {
 
+inline constexpr float kLog2E = 1.44269504f;
+
 /// Emits f32 vector code for one instruction set at the builder's insertion
 /// point. All values are `vector<lanes x f32>` unless said otherwise.
 class VectorEmitter {
@@ -51,7 +53,8 @@ public:
   /// for t below -126 and for -inf, and something above 2^126 or infinite for t
   /// above 127.
   mlir::Value expandedExp2(mlir::Value t, bool coarse = false);
-  /// i1: whether any lane of any of `masks` (vectors of i1) is set.
+  /// i1: whether any lane of any of `masks` (vectors of i1 of one length) is
+  /// set.
   mlir::Value anyLane(mlir::ValueRange masks);
 
   /// `memref[..., column]` of f32 as a vector, and back.
