@@ -13,6 +13,27 @@
 using namespace mlir;
 using namespace attn;
 
+bool PairedAttentionLowering::alternates(OnlineAttentionOp op) {
+  ScheduleAttr schedule = *op.getSchedule();
+  return schedule.getKernel() == Kernel::BF16Tiles && op.getMask().empty() &&
+         startsAtMaximum(op) &&
+         llvm::all_equal({int64_t(2), schedule.getRegisters()[0],
+                          schedule.getRegisters()[1]}) &&
+         cast<MemRefType>(op.getKey().getType()).getDimSize(1) <= 256 &&
+         cast<MemRefType>(op.getValue().getType()).getDimSize(1) <= 256;
+}
+
+int64_t PairedAttentionLowering::getPanelsInSpan(OnlineAttentionOp op) {
+  int64_t features = cast<MemRefType>(op.getValue().getType()).getDimSize(1);
+  if (!alternates(op) || features % kPanel)
+    return 1;
+  // Each panel of a span has the same number of features to sum.
+  for (int64_t span : {4, 3, 2})
+    if (features / kPanel % span == 0)
+      return span;
+  return 1;
+}
+
 PairedAttentionLowering::PairedAttentionLowering(ImplicitLocOpBuilder &b,
                                                  OnlineAttentionOp op,
                                                  TargetAttr target,
@@ -26,7 +47,8 @@ PairedAttentionLowering::PairedAttentionLowering(ImplicitLocOpBuilder &b,
   registerRows = schedule.getRegisters()[0];
   vectors = schedule.getRegisters()[1];
   width = vectors * lanes;
-  scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0;
+  span = getPanelsInSpan(op);
+  scale = getScale(op);
 }
 
 LogicalResult PairedAttentionLowering::run() {

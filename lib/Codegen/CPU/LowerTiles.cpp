@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PairedAttention.h"
 #include "TileLowering.h"
 #include "VectorEmitter.h"
 #include "attn/Codegen/CPU/Passes.h"
@@ -157,11 +158,9 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op,
                                  TargetAttr target) {
     ScheduleAttr schedule = *op.getSchedule();
-    // Two panels are in flight.
-    int64_t keys = 2 * kPairedPanel;
-    int64_t rows = schedule.getRegisters()[1] * schedule.getLanes();
+    int64_t keys = 2 * kPairedPanel, rows = schedule.getRegisters()[1] * schedule.getLanes();
     return {getScratch(rewriter, op, "scores", {keys, rows}),
-            getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},
+            getScratch(rewriter, op, "weights", {PairedAttentionLowering::getPanelsInSpan(op) * keys / 2, 2 * rows},
                        rewriter.getBF16Type()),
             getScratch(rewriter, op, "start", {1, rows}),
             getZeros(rewriter, op, target)};
@@ -171,8 +170,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   /// kernels that are no pipeline.
   Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op,
                  TargetAttr target) {
-    if (op.getSchedule()->getKernel() != Kernel::BF16Tiles ||
-        !op.getScore().empty() || !op.getMask().empty())
+    if (!PairedAttentionLowering::alternates(op))
       return {};
     auto type = cast<MemRefType>(op.getValue().getType());
     Value zeros =
