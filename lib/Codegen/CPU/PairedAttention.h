@@ -248,7 +248,7 @@ private:
   /// its neighbours after those of every two keys; returns their sums. After
   /// the last panel, its scores are computed again and not used.
   Vectors emitAlternating(mlir::Value panel, mlir::ValueRange max,
-                          mlir::Value firstPending);
+                          mlir::Value pending);
   /// A few tile operations, to be emitted among weights.
   using TileOp = std::function<void()>;
   /// Weights of `pairs` pairs of keys of `panel` from pair `first` on, with
@@ -259,26 +259,25 @@ private:
   /// Scores of the panel after `panel`, among `pairs` pairs of weights a step.
   Vectors emitNextScoresAmong(mlir::Value panel, int64_t pairs,
                               mlir::ValueRange max);
-  /// Panels of the span from `first` that lie in `[from, to)`; without `to`,
-  /// all from `from` on.
-  struct Pending {
-    mlir::Value first, from, to;
+  /// Panels `first + [from, to)` of a span. With `pending`, those before it are
+  /// summed already: products with them have zeros for values, as a branch
+  /// would split the code that they alternate with.
+  struct Panels {
+    mlir::Value first, from, to, pending;
   };
   /// Emits tile operations of step `step` and returns what it made of `sums`.
   using EmitAmong = llvm::function_ref<Vectors(
       llvm::ArrayRef<TileOp>, mlir::Value step, mlir::ValueRange sums)>;
-  /// Adds those panels to `tiles` tiles of features from `d`, the operations of
-  /// each panel by `among`. Products with panels outside have zeros for values:
-  /// a branch would split the code that they alternate with.
-  Vectors emitFeatures(Pending pending, mlir::Value d, int64_t tiles,
+  /// Adds `panels` to `tiles` tiles of features from `d`, the operations of
+  /// each panel by `among`.
+  Vectors emitFeatures(Panels panels, mlir::Value d, int64_t tiles,
                        mlir::ValueRange sums, EmitAmong among);
-  void emitFeatures(Pending pending, mlir::Value d, int64_t tiles);
+  void emitFeatures(Panels panels, mlir::Value d, int64_t tiles);
   /// Adds them to all features from `d` on.
-  void emitSpan(Pending pending, mlir::Value d);
-  /// Adds the panels from `firstPending` to before `end` to what features have
-  /// not got them yet, once the part that goes with `panel` is done.
-  void emitPending(mlir::Value panel, mlir::Value firstPending,
-                   mlir::Value end);
+  void emitSpan(Panels panels, mlir::Value d);
+  /// Adds panels from `pending` to before `end` to what features have not got
+  /// them yet, once the part that goes with `panel` is done.
+  void emitPending(mlir::Value panel, mlir::Value pending, mlir::Value end);
 
   //===--------------------------------------------------------------------===//
   // The exact path

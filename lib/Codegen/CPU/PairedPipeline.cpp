@@ -183,8 +183,9 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
   return Vectors(ValueRange(carried).drop_front(4));
 }
 
-SmallVector<Value> PairedAttentionLowering::emitFeatures(
-    Pending pending, Value d, int64_t tiles, ValueRange sums, EmitAmong among) {
+SmallVector<Value>
+PairedAttentionLowering::emitFeatures(Panels panels, Value d, int64_t tiles,
+                                      ValueRange sums, EmitAmong among) {
   auto indices = [&](int64_t i) {
     return SmallVector<Value>{add(d, i / 2 * kTile), add(group, i % 2 * kTile)};
   };
@@ -192,22 +193,20 @@ SmallVector<Value> PairedAttentionLowering::emitFeatures(
   for (int64_t i = 0; i < 2 * tiles; ++i)
     carried.push_back(loadTile(f32Tile(), accT, indices(i)));
   llvm::append_range(carried, sums);
-  Value none =
-      memref::CastOp::create(b, op.getValue().getType(), scratch.zeros);
   carried = emitLoop(
-      b, zero, e.index(span), 1, carried,
+      b, panels.from, panels.to, 1, carried,
       [&](Value place, ValueRange values) -> Vectors {
         Vectors acc(values.take_front(2 * tiles)), left(2), right(2);
-        Value panel = add(pending.first, place);
-        Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                                             panel, pending.from);
-        if (pending.to)
-          inside = arith::AndIOp::create(
-              b, inside,
-              arith::CmpIOp::create(b, arith::CmpIPredicate::slt, panel,
-                                    pending.to));
-        Value source = arith::SelectOp::create(b, inside, op.getValue(), none);
-        Value row = arith::SelectOp::create(b, inside, panel, zero);
+        Value panel = add(panels.first, place);
+        Value source = op.getValue(), row = panel;
+        if (panels.pending) {
+          Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                               panel, panels.pending);
+          Value none =
+              memref::CastOp::create(b, source.getType(), scratch.zeros);
+          source = arith::SelectOp::create(b, inside, source, none);
+          row = arith::SelectOp::create(b, inside, panel, zero);
+        }
         Value weightRow = weightSlot(panel);
         auto loadLeft = [&](int64_t i) -> TileOp {
           return [&, i] {
@@ -239,9 +238,9 @@ SmallVector<Value> PairedAttentionLowering::emitFeatures(
   return Vectors(ValueRange(carried).drop_front(2 * tiles));
 }
 
-void PairedAttentionLowering::emitFeatures(Pending pending, Value d,
+void PairedAttentionLowering::emitFeatures(Panels panels, Value d,
                                            int64_t tiles) {
-  emitFeatures(pending, d, tiles, {},
+  emitFeatures(panels, d, tiles, {},
                [](ArrayRef<TileOp> tileOps, Value, ValueRange) -> Vectors {
                  for (const TileOp &tileOp : tileOps)
                    tileOp();
@@ -249,40 +248,46 @@ void PairedAttentionLowering::emitFeatures(Pending pending, Value d,
                });
 }
 
-void PairedAttentionLowering::emitSpan(Pending pending, Value d) {
+void PairedAttentionLowering::emitSpan(Panels panels, Value d) {
+  auto any = scf::IfOp::create(
+      b,
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, panels.from,
+                            panels.to),
+      /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(any.thenBlock());
   int64_t whole = valueDim / kPanel * kPanel;
   emitLoop(b, d, e.index(whole), kPanel, {},
            [&](Value step, ValueRange) -> Vectors {
-             emitFeatures(pending, step, 2);
+             emitFeatures(panels, step, 2);
              return {};
            });
   if (whole < valueDim)
-    emitFeatures(pending, e.index(whole), 1);
+    emitFeatures(panels, e.index(whole), 1);
 }
 
-void PairedAttentionLowering::emitPending(Value panel, Value firstPending,
+void PairedAttentionLowering::emitPending(Value panel, Value pending,
                                           Value end) {
-  auto ifAny = [&](Value from, Value to, llvm::function_ref<void()> emit) {
-    auto any = scf::IfOp::create(
-        b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, from, to),
-        /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(any.thenBlock());
-    emit();
-  };
   Value place = remainder(panel, span);
   Value first = arith::SubIOp::create(b, panel, place);
-  ifAny(firstPending, first, [&] {
-    emitSpan({add(first, -span), firstPending, {}},
+  auto from = [&](Value first) -> Value {
+    return arith::MaxSIOp::create(b, arith::SubIOp::create(b, pending, first),
+                                  zero);
+  };
+  // A span of one panel is done as a whole.
+  if (span > 1) {
+    Value before = add(first, -span);
+    emitSpan({before, from(before), e.index(span), /*pending=*/{}},
              times(add(place, 1), featureSteps() * kPanel));
-  });
-  ifAny(arith::MaxSIOp::create(b, firstPending, first), end,
-        [&] { emitSpan({first, firstPending, end}, zero); });
+  }
+  emitSpan({first, from(first), arith::SubIOp::create(b, end, first),
+            /*pending=*/{}},
+           zero);
 }
 
 SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
                                                             ValueRange max,
-                                                            Value firstPending) {
+                                                            Value pending) {
   // As many pairs to each product step of the scores as to one of the sums.
   int64_t keySteps = keyDim / kPanel, valueSteps = featureSteps() * span;
   int64_t pairs = kPanel / 2;
@@ -291,9 +296,8 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
   int64_t done = keySteps * stepPairs;
 
   Value place = remainder(panel, span);
-  Pending pending = {add(arith::SubIOp::create(b, panel, place), -span),
-                     firstPending,
-                     {}};
+  Panels before = {add(arith::SubIOp::create(b, panel, place), -span), zero,
+                   e.index(span), pending};
   Value d = times(place, featureSteps() * kPanel);
   stepPairs = valueSteps ? (pairs - done) / valueSteps : 0;
   sums = emitLoop(
@@ -301,7 +305,7 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
       [&](Value step, ValueRange carried) -> Vectors {
         Value first = add(times(step, span * stepPairs), done);
         return emitFeatures(
-            pending, add(d, times(step, kPanel)), 2, carried,
+            before, add(d, times(step, kPanel)), 2, carried,
             [&](ArrayRef<TileOp> tileOps, Value place, ValueRange values) {
               return emitWeightsAmong(tileOps, panel,
                                       add(first, times(place, stepPairs)),
@@ -310,7 +314,7 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
       });
   done += valueSteps * stepPairs;
   if (valueDim % kPanel)
-    emitFeatures(pending, e.index(valueDim - kTile), 1);
+    emitFeatures(before, e.index(valueDim - kTile), 1);
   if (done < pairs)
     sums = emitWeights(panel, 2 * done, kPanel, sums, /*checked=*/false,
                        [&](Value key, Value row, int64_t v) {
@@ -364,7 +368,7 @@ PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
   carried = emitLoop(
       b, zero, panelEnd, 1, carried,
       [&](Value panel, ValueRange values) -> Vectors {
-        Value firstPending = values.back();
+        Value pending = values.back();
         values = values.drop_back();
         auto missing =
             scf::IfOp::create(b, values.back(), /*withElseRegion=*/false);
@@ -375,12 +379,12 @@ PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
         }
         ValueRange old = values.drop_back();
         Vectors sums =
-            emitAlternating(panel, old.take_front(vectors), firstPending);
+            emitAlternating(panel, old.take_front(vectors), pending);
         auto [next, fails] = keepOrRedo(panel, sums, old, [&] {
-          emitPending(panel, firstPending, panel);
+          emitPending(panel, pending, panel);
         });
         next.push_back(fails);
-        next.push_back(arith::SelectOp::create(b, fails, panel, firstPending));
+        next.push_back(arith::SelectOp::create(b, fails, panel, pending));
         return next;
       });
   emitPending(add(panelEnd, -1), carried.back(), panelEnd);

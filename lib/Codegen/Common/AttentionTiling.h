@@ -32,8 +32,11 @@ private:
   /// Copies keys and values once per head into what products of bf16 pairs
   /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
   /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.
-  /// All query tiles of the head share them.
+  /// All query tiles of the head share them. Keys that are such rows stay.
   void packKeysAndValues(mlir::Value batches);
+  /// i1: whether keys are whole panels of rows of whole pairs, one after the
+  /// other; null when they never are.
+  mlir::Value isPackedKey();
   /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
   mlir::Value packChunks(mlir::Value batches, mlir::Value source,
                          llvm::ArrayRef<int64_t> panelShape, int64_t perPanel);
