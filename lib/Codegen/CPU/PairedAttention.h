@@ -239,6 +239,8 @@ private:
                          mlir::ValueRange max);
   /// Pairs of features that each panel of a span sums.
   int64_t featureSteps() { return valueDim / kPanel / span; }
+  /// The part of the upcoming rows that goes with `panel`.
+  void emitPrefetches(mlir::Value panel);
   /// `state` with the maximum over the first panel for rows that have seen
   /// nothing: their weights would not stand otherwise.
   Vectors emitFirstMaximum(mlir::ValueRange state);

@@ -323,6 +323,24 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
   return sums;
 }
 
+void PairedAttentionLowering::emitPrefetches(Value panel) {
+  for (Value rows : op.getUpcoming()) {
+    auto type = cast<MemRefType>(rows.getType());
+    int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Value count = memref::DimOp::create(b, rows, 0);
+    auto part = [&](Value panel) -> Value {
+      return arith::DivUIOp::create(
+          b, arith::MulIOp::create(b, count, panel), panelEnd);
+    };
+    forEach(b, part(panel), part(add(panel, 1)), [&](Value row) {
+      for (int64_t d = 0; d < type.getDimSize(1); d += line)
+        memref::PrefetchOp::create(b, rows, ValueRange{row, e.index(d)},
+                                   /*isWrite=*/false, /*localityHint=*/2,
+                                   /*isDataCache=*/true);
+    });
+  }
+}
+
 SmallVector<Value> PairedAttentionLowering::emitFirstMaximum(ValueRange state) {
   ValueRange max = state.take_front(vectors);
   Vectors unseen;
@@ -370,6 +388,7 @@ PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
       [&](Value panel, ValueRange values) -> Vectors {
         Value pending = values.back();
         values = values.drop_back();
+        emitPrefetches(panel);
         auto missing =
             scf::IfOp::create(b, values.back(), /*withElseRegion=*/false);
         {

@@ -72,9 +72,8 @@ private:
   /// Rows [begin, end) of `memref[leading...]` move towards the core.
   void emitPrefetch(mlir::Value memref, mlir::ValueRange leading,
                     mlir::Value begin, mlir::Value end, bool isWrite = false);
-  /// The rows of a tile before `end`, or as many as there are.
-  void emitPrefetchBefore(mlir::Value memref, mlir::ValueRange leading,
-                          mlir::Value end);
+  /// The first row of the tile before `end`, or the first of all.
+  mlir::Value beginOfTile(mlir::Value end);
   /// Says which op of the mask program is why blocks are evaluated for nothing.
   void remarkUnknown(mlir::Operation *unknown);
   mlir::Value blockCount(mlir::Value key, mlir::Value end);
@@ -109,6 +108,10 @@ private:
   mlir::Value queryCount, keyCount, rows, acc, max, sum;
   /// Keys and values as the micro-kernel reads them, or scratch for a block.
   mlir::Value key, value, keyBlock, valueBlock;
+  /// Rows that a kernel brings near by and by, and the first block it may do so
+  /// in.
+  llvm::SmallVector<mlir::Value> upcoming;
+  mlir::Value firstFullKey;
   /// Query heads of one key head and of one value head.
   mlir::Value keyGroup, valueGroup;
   /// Batch element and head of the task in keys and in values.

@@ -129,10 +129,19 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
 
   keyBlock = allocateWidened(key);
   valueBlock = allocateWidened(value);
-  emitPrefetchBefore(op.getQuery(), own, firstRow);
-  // A store of less than a line reads it first.
-  emitPrefetch(op.getOutput(), own, firstRow, x.add(firstRow, rows),
-               /*isWrite=*/true);
+  // The next task is likely that of the rows before. A store of less than a
+  // line reads it first.
+  Value before = beginOfTile(firstRow);
+  if (isPaired()) {
+    // A line from memory takes as long as a panel: all at once would keep the
+    // first panels waiting.
+    upcoming = {viewRows(b, op.getQuery(), own, before, x.sub(firstRow, before)),
+                viewRows(b, op.getOutput(), own, firstRow, rows)};
+  } else {
+    emitPrefetch(op.getQuery(), own, before, firstRow);
+    emitPrefetch(op.getOutput(), own, firstRow, x.add(firstRow, rows),
+                 /*isWrite=*/true);
+  }
   emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
   if (storedValueDim != valueDim)
