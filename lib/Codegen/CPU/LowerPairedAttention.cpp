@@ -8,6 +8,7 @@
 
 #include "PairedAttention.h"
 #include "attn/Analysis/TileVisibility.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -132,10 +133,12 @@ Value PairedAttentionLowering::toPairs(Value even, Value odd, bool checked) {
         arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, weight, weight);
     return arith::SelectOp::create(b, nan, integer(0x7fc00000), result);
   };
-  Value low = arith::ShRUIOp::create(b, rounded(even), integer(16));
-  Value high = arith::AndIOp::create(b, rounded(odd), integer(0xffff0000u));
-  return vector::BitCastOp::create(b, pairsType(),
-                                   arith::OrIOp::create(b, low, high));
+  // The upper halves of both, as a funnel shift: LLVM makes a permutation of
+  // masks and shifts, which wants the port that tile products run on.
+  Value high = arith::ShRUIOp::create(b, rounded(odd), integer(16));
+  Value pair =
+      LLVM::FshlOp::create(b, bits, high, rounded(even), integer(16));
+  return vector::BitCastOp::create(b, pairsType(), pair);
 }
 
 void PairedAttentionLowering::emitGroup(Value groupOffset) {

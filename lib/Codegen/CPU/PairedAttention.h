@@ -241,9 +241,10 @@ private:
   int64_t featureSteps() { return valueDim / kPanel / span; }
   /// The part of the upcoming rows that goes with `panel`.
   void emitPrefetches(mlir::Value panel);
-  /// `state` with the maximum over the first panel for rows that have seen
-  /// nothing: their weights would not stand otherwise.
-  Vectors emitFirstMaximum(mlir::ValueRange state);
+  /// The scores of the first panel. Rows that have seen nothing get their
+  /// maximum from them: their weights would not stand otherwise. Returns the
+  /// state with it.
+  Vectors emitFirstScores(mlir::ValueRange state);
   /// The panels of an unmasked block as a pipeline.
   Vectors emitAlternatingPanels(mlir::ValueRange state);
   /// Weights of `panel` with the maximum as it is, and a few tile operations of

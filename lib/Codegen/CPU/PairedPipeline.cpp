@@ -341,31 +341,41 @@ void PairedAttentionLowering::emitPrefetches(Value panel) {
   }
 }
 
-SmallVector<Value> PairedAttentionLowering::emitFirstMaximum(ValueRange state) {
+SmallVector<Value> PairedAttentionLowering::emitFirstScores(ValueRange state) {
   ValueRange max = state.take_front(vectors);
   Vectors unseen;
   for (Value m : max)
     unseen.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                            e.splat(-INFINITY)));
-  auto first = scf::IfOp::create(b, state.getTypes(), e.anyLane(unseen),
+  auto first = scf::IfOp::create(b, max.getTypes(), e.anyLane(unseen),
                                  /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(first.thenBlock());
   emitScoreProducts(zero, /*started=*/false, startedPadding());
-  Vectors largest = emitLoop(
+  Vectors next = emitLoop(
       b, zero, e.index(kPanel), 1, max, [&](Value j, ValueRange carried) {
         Vectors next(carried);
         for (int64_t v = 0; v < vectors; ++v)
           next[v] = e.orderedMax(next[v], naturalScore(loadScore(j, v), j, v));
         return next;
       });
-  Vectors next(state);
   for (int64_t v = 0; v < vectors; ++v)
-    next[v] = arith::SelectOp::create(b, unseen[v], largest[v], max[v]);
+    next[v] = arith::SelectOp::create(b, unseen[v], next[v], max[v]);
+  storeStart(next);
+  forEach(b, zero, e.index(kPanel), [&](Value j) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value start = e.load(scratch.start, {zero, e.index(v * lanes)});
+      storeScore(arith::AddFOp::create(b, loadScore(j, v), start), j, v);
+    }
+  });
   scf::YieldOp::create(b, next);
   b.setInsertionPointToStart(first.elseBlock());
-  scf::YieldOp::create(b, state);
-  return Vectors(first.getResults());
+  storeStart(max);
+  emitScoreProducts(zero, /*started=*/true, startedPadding());
+  scf::YieldOp::create(b, max);
+  next = Vectors(first.getResults());
+  llvm::append_range(next, state.drop_front(vectors));
+  return next;
 }
 
 SmallVector<Value>
@@ -377,11 +387,9 @@ PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
       vector::StoreOp::create(b, none, scratch.weights,
                               ValueRange{pair, e.index(v * 2 * lanes)});
   });
-  // The scores of the first panel, and those after a new maximum, are not there
-  // yet.
-  Vectors carried = emitFirstMaximum(state);
-  storeStart(ValueRange(carried).take_front(vectors));
-  carried.push_back(arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Vectors carried = emitFirstScores(state);
+  // Scores after a new maximum are computed again.
+  carried.push_back(arith::ConstantOp::create(b, b.getBoolAttr(false)));
   carried.push_back(zero);
   carried = emitLoop(
       b, zero, panelEnd, 1, carried,
