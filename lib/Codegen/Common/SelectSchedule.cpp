@@ -87,7 +87,7 @@ ScheduleAttr schedulePairs(TargetAttr target) {
   std::array<int64_t, 2> registers{tiles ? 2 : 8, 2};
   return ScheduleAttr::get(target.getContext(),
                            tiles ? Kernel::BF16Tiles : Kernel::BF16Vectors,
-                           {32, 1024}, registers, target.getLanes(),
+                           {32, 2048}, registers, target.getLanes(),
                            /*split=*/0);
 }
 
