@@ -58,6 +58,7 @@ SmallVector<Value> PairedAttentionLowering::emitPanels(ValueRange state) {
   return emitLoop(
       b, firstPanel, panelEnd, 1, state,
       [&](Value panel, ValueRange carried) -> Vectors {
+        emitPrefetches(panel);
         emitScoreProducts(panel, startsAtMaximum(), startedPadding());
         ValueRange max = carried.take_front(vectors);
         Vectors sums = emitWeights(

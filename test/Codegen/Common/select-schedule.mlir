@@ -52,9 +52,9 @@ func.func @decode_narrow(%q: tensor<?x6x1x32xbf16>, %k: tensor<?x2x?x32xbf16>, %
 // CHECK-LABEL: func.func @bf16
 // AVX512: kernel = queries_in_lanes
 // TILES-LABEL: func.func @bf16
-// TILES: attn.attention {{.*}} schedule(<kernel = bf16_tiles, tile = [32, 1024], registers = [2, 2], lanes = 16>)
+// TILES: attn.attention {{.*}} schedule(<kernel = bf16_tiles, tile = [32, 2048], registers = [2, 2], lanes = 16>)
 // VECTORS-LABEL: func.func @bf16
-// VECTORS: attn.attention {{.*}} schedule(<kernel = bf16_vectors, tile = [32, 1024], registers = [8, 2], lanes = 16>)
+// VECTORS: attn.attention {{.*}} schedule(<kernel = bf16_vectors, tile = [32, 2048], registers = [8, 2], lanes = 16>)
 func.func @bf16(%q: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%init : tensor<?x8x?x64xbf16>) scale 1.0 -> tensor<?x8x?x64xbf16>
   return %o : tensor<?x8x?x64xbf16>
