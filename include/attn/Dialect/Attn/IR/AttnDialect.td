@@ -132,6 +132,12 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     `registers` `=` `[` $registers `]` `,` `lanes` `=` $lanes
     (`,` `split` `=` $split^)? `>`
   }];
+  let extraClassDeclaration = [{
+    /// Whether `target` has the vectors and the unit that the schedule is for;
+    /// if not, an error at `op`, which has the schedule.
+    ::llvm::LogicalResult verifyTarget(::mlir::Operation *op,
+                                       TargetAttr target) const;
+  }];
   let genVerifyDecl = 1;
 }
 
