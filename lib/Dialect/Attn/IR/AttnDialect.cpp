@@ -79,6 +79,10 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " lanes";
     return success();
   }
+  if (split)
+    return emitError() << "schedule has a split of " << split
+                       << " keys, expected none for "
+                       << stringifyKernel(kernel);
   if (isPairedKernel(kernel)) {
     for (int64_t size : tile)
       if (size % kPairedPanel)
