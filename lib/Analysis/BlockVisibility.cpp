@@ -57,7 +57,7 @@ public:
       return it->second;
     Interval result = computeInterval(value);
     if (!result && !unknown)
-      unknown = value.getDefiningOp();
+      unknown = getIntegerOp(value, mask);
     return intervals[value] = result;
   }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/TileVisibility.h"
+#include "attn/Analysis/ProgramSlice.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -142,7 +143,7 @@ private:
       return it->second;
     Linear result = computeLinear(value);
     if (!result && !unknownOp)
-      unknownOp = value.getDefiningOp();
+      unknownOp = getIntegerOp(value, region);
     return linear[value] = result;
   }
 
@@ -366,7 +367,7 @@ private:
   Visibility compareKeys(arith::CmpIOp op) {
     Linear x = linearOf(op.getLhs()), y = linearOf(op.getRhs());
     if (!x || !y)
-      return Visibility::unknown();
+      return unknownVisibility(op);
     Linear one = point(constant(1));
     switch (op.getPredicate()) {
     case arith::CmpIPredicate::sle:
