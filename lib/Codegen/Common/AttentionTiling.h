@@ -25,10 +25,7 @@ public:
 
 private:
   void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
-  bool isPaired() const {
-    return schedule.getKernel() == Kernel::BF16Tiles ||
-           schedule.getKernel() == Kernel::BF16Vectors;
-  }
+  bool isPaired() const { return isPairedKernel(schedule.getKernel()); }
   /// Copies keys and values once per head into what products of bf16 pairs
   /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
   /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.

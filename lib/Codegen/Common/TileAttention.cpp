@@ -394,7 +394,7 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
       return op.emitOpError("has no kernel for the element type ") << element;
   }
   Kernel kernel = op.getSchedule()->getKernel();
-  if (kernel == Kernel::BF16Tiles || kernel == Kernel::BF16Vectors)
+  if (isPairedKernel(kernel))
     for (Value operand : op->getOperands().take_front(3))
       if (Type element = getElementTypeOrSelf(operand.getType());
           !element.isBF16())
