@@ -44,8 +44,8 @@ class ExpandTileLoadsPass
     int64_t bytes = tile.getElementType().getIntOrFloatBitWidth() / 8;
     auto memory = memref::ExtractStridedMetadataOp::create(b, op.getBase());
     auto scaled = [&](Value count) -> Value {
-      return arith::MulIOp::create(
-          b, count, arith::ConstantIndexOp::create(b, bytes));
+      return arith::MulIOp::create(b, count,
+                                   arith::ConstantIndexOp::create(b, bytes));
     };
     auto toI64 = [&](Value index) -> Value {
       return arith::IndexCastOp::create(b, b.getI64Type(), index);
@@ -53,8 +53,8 @@ class ExpandTileLoadsPass
     Value offset = memory.getOffset();
     for (auto [index, stride] :
          llvm::zip_equal(op.getIndices(), memory.getStrides()))
-      offset = arith::AddIOp::create(
-          b, offset, arith::MulIOp::create(b, index, stride));
+      offset = arith::AddIOp::create(b, offset,
+                                     arith::MulIOp::create(b, index, stride));
     Value start =
         memref::ExtractAlignedPointerAsIndexOp::create(b, op.getBase());
     Value address = arith::AddIOp::create(b, start, scaled(offset));
@@ -71,8 +71,8 @@ class ExpandTileLoadsPass
     auto load = LLVM::CallIntrinsicOp::create(
         b, LLVM::LLVMX86AMXType::get(b.getContext()),
         b.getStringAttr("llvm.x86.tileloaddt164.internal"), ValueRange(args));
-    op.replaceAllUsesWith(UnrealizedConversionCastOp::create(
-                              b, TypeRange(tile), load.getResults())
+    op.replaceAllUsesWith(UnrealizedConversionCastOp::create(b, TypeRange(tile),
+                                                             load.getResults())
                               .getResult(0));
     op.erase();
   }

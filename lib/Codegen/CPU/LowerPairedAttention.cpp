@@ -136,8 +136,7 @@ Value PairedAttentionLowering::toPairs(Value even, Value odd, bool checked) {
   // The upper halves of both, as a funnel shift: LLVM makes a permutation of
   // masks and shifts, which wants the port that tile products run on.
   Value high = arith::ShRUIOp::create(b, rounded(odd), integer(16));
-  Value pair =
-      LLVM::FshlOp::create(b, bits, high, rounded(even), integer(16));
+  Value pair = LLVM::FshlOp::create(b, bits, high, rounded(even), integer(16));
   return vector::BitCastOp::create(b, pairsType(), pair);
 }
 

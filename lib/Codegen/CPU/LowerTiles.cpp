@@ -146,9 +146,12 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op,
                                  TargetAttr target) {
     ScheduleAttr schedule = *op.getSchedule();
-    int64_t keys = 2 * kPairedPanel, rows = schedule.getRegisters()[1] * schedule.getLanes();
+    int64_t keys = 2 * kPairedPanel,
+            rows = schedule.getRegisters()[1] * schedule.getLanes();
     return {getScratch(rewriter, op, "scores", {keys, rows}),
-            getScratch(rewriter, op, "weights", {PairedAttentionLowering::getPanelsInSpan(op) * keys / 2, 2 * rows},
+            getScratch(rewriter, op, "weights",
+                       {PairedAttentionLowering::getPanelsInSpan(op) * keys / 2,
+                        2 * rows},
                        rewriter.getBF16Type()),
             getScratch(rewriter, op, "start", {1, rows}),
             getZeros(rewriter, op, target)};

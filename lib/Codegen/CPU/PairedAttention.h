@@ -231,9 +231,9 @@ private:
   /// The state after `panel`, whose weights sum to `sums`: those stand unless
   /// one is beyond the bound. Returns also an i1, whether one was. The exact
   /// path begins with `prepare`.
-  std::pair<Vectors, mlir::Value>
-  keepOrRedo(mlir::Value panel, mlir::ValueRange sums, mlir::ValueRange state,
-             llvm::function_ref<void()> prepare = [] {});
+  std::pair<Vectors, mlir::Value> keepOrRedo(
+      mlir::Value panel, mlir::ValueRange sums, mlir::ValueRange state,
+      llvm::function_ref<void()> prepare = [] {});
   /// The weight of a key with the maximum as it is.
   mlir::Value lazyWeight(mlir::Value key, mlir::Value row, int64_t v,
                          mlir::ValueRange max);

@@ -151,8 +151,7 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
         Value column = times(k, kPanel), row = times(k, kPanel / 2);
         auto loadLeft = [&](int64_t i) -> TileOp {
           return [&, i] {
-            left[i] =
-                streamTile(op.getKey(), {add(key, i * kTile), column});
+            left[i] = streamTile(op.getKey(), {add(key, i * kTile), column});
           };
         };
         auto loadRight = [&](int64_t i) -> TileOp {
@@ -184,9 +183,10 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
   return Vectors(ValueRange(carried).drop_front(4));
 }
 
-SmallVector<Value>
-PairedAttentionLowering::emitFeatures(Panels panels, Value d, int64_t tiles,
-                                      ValueRange sums, EmitAmong among) {
+SmallVector<Value> PairedAttentionLowering::emitFeatures(Panels panels, Value d,
+                                                         int64_t tiles,
+                                                         ValueRange sums,
+                                                         EmitAmong among) {
   auto indices = [&](int64_t i) {
     return SmallVector<Value>{add(d, i / 2 * kTile), add(group, i % 2 * kTile)};
   };
@@ -250,11 +250,11 @@ void PairedAttentionLowering::emitFeatures(Panels panels, Value d,
 }
 
 void PairedAttentionLowering::emitSpan(Panels panels, Value d) {
-  auto any = scf::IfOp::create(
-      b,
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, panels.from,
-                            panels.to),
-      /*withElseRegion=*/false);
+  auto any =
+      scf::IfOp::create(b,
+                        arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                              panels.from, panels.to),
+                        /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(any.thenBlock());
   int64_t whole = valueDim / kPanel * kPanel;
@@ -330,8 +330,8 @@ void PairedAttentionLowering::emitPrefetches(Value panel) {
     int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     Value count = memref::DimOp::create(b, rows, 0);
     auto part = [&](Value panel) -> Value {
-      return arith::DivUIOp::create(
-          b, arith::MulIOp::create(b, count, panel), panelEnd);
+      return arith::DivUIOp::create(b, arith::MulIOp::create(b, count, panel),
+                                    panelEnd);
     };
     forEach(b, part(panel), part(add(panel, 1)), [&](Value row) {
       for (int64_t d = 0; d < type.getDimSize(1); d += line)
@@ -406,11 +406,9 @@ PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
           emitScoreProducts(panel, /*started=*/true, startedPadding());
         }
         ValueRange old = values.drop_back();
-        Vectors sums =
-            emitAlternating(panel, old.take_front(vectors), pending);
-        auto [next, fails] = keepOrRedo(panel, sums, old, [&] {
-          emitPending(panel, pending, panel);
-        });
+        Vectors sums = emitAlternating(panel, old.take_front(vectors), pending);
+        auto [next, fails] = keepOrRedo(
+            panel, sums, old, [&] { emitPending(panel, pending, panel); });
         next.push_back(fails);
         next.push_back(arith::SelectOp::create(b, fails, panel, pending));
         return next;

@@ -97,8 +97,7 @@ void PairedAttentionLowering::emitScoreTiles(Value from, Value slot,
       e.index(keyDim / kPanel), rows, init,
       [&](Value k, int64_t r) {
         Value column = arith::MulIOp::create(b, k, e.index(kPanel));
-        return streamTile(op.getKey(),
-                          {add(from, offset + r * kTile), column});
+        return streamTile(op.getKey(), {add(from, offset + r * kTile), column});
       },
       [&](Value k, int64_t v) {
         Value row = arith::MulIOp::create(b, k, e.index(kPanel / 2));

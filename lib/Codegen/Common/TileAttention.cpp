@@ -135,8 +135,9 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   if (isPaired()) {
     // A line from memory takes as long as a panel: all at once would keep the
     // first panels waiting.
-    upcoming = {viewRows(b, op.getQuery(), own, before, x.sub(firstRow, before)),
-                viewRows(b, op.getOutput(), own, firstRow, rows)};
+    upcoming = {
+        viewRows(b, op.getQuery(), own, before, x.sub(firstRow, before)),
+        viewRows(b, op.getOutput(), own, firstRow, rows)};
   } else {
     emitPrefetch(op.getQuery(), own, before, firstRow);
     emitPrefetch(op.getOutput(), own, firstRow, x.add(firstRow, rows),
@@ -160,9 +161,9 @@ void AttentionTiling::packKeysAndValues(Value batches) {
   int64_t valueDim =
       llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
   Value inPlace = isPackedKey();
-  Value packed = packChunks(
-      inPlace ? x.select(inPlace, x.constant(0), batches) : batches, key,
-      {keyDim}, 1);
+  Value packed =
+      packChunks(inPlace ? x.select(inPlace, x.constant(0), batches) : batches,
+                 key, {keyDim}, 1);
   if (inPlace) {
     auto type = cast<MemRefType>(packed.getType());
     auto layout = StridedLayoutAttr::get(

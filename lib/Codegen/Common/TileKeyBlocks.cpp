@@ -264,8 +264,7 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
       int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
       Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));
       soon.push_back(memref::SubViewOp::create(
-          b, rows,
-          ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+          b, rows, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
           ArrayRef<OpFoldResult>{count, b.getIndexAttr(columns)},
           ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)}));
     }
