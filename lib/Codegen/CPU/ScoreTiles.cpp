@@ -121,20 +121,19 @@ private:
   /// with its rows as columns.
   void pairQuery() {
     Value flat = flatten(scratch.query);
-    emitLoop(b, zero, e.index(headDim), kTileFeatures, {},
-             [&](Value d, ValueRange) -> Vectors {
-               Vectors ordered;
-               for (int64_t r = 0; r < rows; ++r)
-                 ordered.push_back(vector::BitCastOp::create(
-                     b, e.vectorType(),
-                     loadPairs(op.getQuery(), {e.index(r), d})));
-               Value at = arith::MulIOp::create(b, d, e.index(rows));
-               for (auto [i, x] : llvm::enumerate(interleaveRows(e, ordered)))
-                 vector::StoreOp::create(b,
-                                         vector::BitCastOp::create(b, pairs, x),
-                                         flat, add(at, i * 2 * lanes));
-               return {};
-             });
+    emitLoop(
+        b, zero, e.index(headDim), kTileFeatures, {},
+        [&](Value d, ValueRange) -> Vectors {
+          Vectors ordered;
+          for (int64_t r = 0; r < rows; ++r)
+            ordered.push_back(vector::BitCastOp::create(
+                b, e.vectorType(), loadPairs(op.getQuery(), {e.index(r), d})));
+          Value at = arith::MulIOp::create(b, d, e.index(rows));
+          for (auto [i, x] : llvm::enumerate(interleaveRows(e, ordered)))
+            vector::StoreOp::create(b, vector::BitCastOp::create(b, pairs, x),
+                                    flat, add(at, i * 2 * lanes));
+          return {};
+        });
   }
 
   /// scores[to + j][r] = dot(keys[from + j], q_r) for `tiles` tiles of keys.
