@@ -57,7 +57,7 @@ public:
       return it->second;
     Interval result = computeInterval(value);
     if (!result && !unknown)
-      unknown = value.getDefiningOp();
+      unknown = getIntegerOp(value, mask);
     return intervals[value] = result;
   }
 
@@ -107,12 +107,14 @@ private:
   Interval computeInterval(Value value) {
     APInt literal;
     if (matchPattern(value, m_ConstantInt(&literal))) {
-      Value point = constant(literal.getSExtValue());
       unsigned bits = literal.getSignificantBits();
+      if (bits > 64)
+        return {};
+      Value point = constant(literal.getSExtValue());
       return {point, point, bits, bits, /*isNarrow=*/true};
     }
     if (!mask.isAncestor(value.getParentRegion())) {
-      if (!value.getType().isIntOrIndex())
+      if (!value.getType().isIntOrIndex() || bitsOf(value.getType()) > 64)
         return {};
       Value point = toIndex(value);
       unsigned bits = bitsOf(value.getType());
@@ -211,7 +213,7 @@ private:
 
   Interval gather(memref::LoadOp load) {
     Type type = load.getType();
-    if (!type.isIntOrIndex() || type.isInteger(1))
+    if (!type.isIntOrIndex() || type.isInteger(1) || bitsOf(type) > 64)
       return {};
     std::optional<Slice> slice = sliceOf(load);
     if (!slice)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/ProgramSlice.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -26,4 +27,11 @@ bool attn::dependsOn(Value value, Region &program, ValueRange sources) {
       slice.insert(op->operand_begin(), op->operand_end());
   }
   return false;
+}
+
+Operation *attn::getIntegerOp(Value value, Region &program) {
+  if (!program.isAncestor(value.getParentRegion()) ||
+      value.getType().isInteger(1) || matchPattern(value, m_Constant()))
+    return nullptr;
+  return value.getDefiningOp();
 }

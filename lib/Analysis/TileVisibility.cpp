@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/TileVisibility.h"
+#include "attn/Analysis/ProgramSlice.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -110,6 +111,12 @@ private:
     return region.isAncestor(value.getParentRegion());
   }
 
+  /// Whether `type` is of integers that fit an index.
+  static bool isInteger(Type type) {
+    return type.isIndex() || (type.isInteger() && !type.isInteger(1) &&
+                              type.getIntOrFloatBitWidth() <= 64);
+  }
+
   Value toIndex(Value value) {
     if (value.getType().isIndex())
       return value;
@@ -142,7 +149,7 @@ private:
       return it->second;
     Linear result = computeLinear(value);
     if (!result && !unknownOp)
-      unknownOp = value.getDefiningOp();
+      unknownOp = getIntegerOp(value, region);
     return linear[value] = result;
   }
 
@@ -154,11 +161,8 @@ private:
         return {};
       return point(constant(literal.getSExtValue()));
     }
-    if (!isInside(value)) {
-      if (!value.getType().isIntOrIndex() || value.getType().isInteger(1))
-        return {};
-      return outsidePoint(value);
-    }
+    if (!isInside(value))
+      return isInteger(value.getType()) ? outsidePoint(value) : Linear();
     Operation *op = value.getDefiningOp();
     if (!op)
       return {};
@@ -313,8 +317,7 @@ private:
 
   /// A load whose indices are the same for the whole tile is done once.
   Linear loadPoint(memref::LoadOp load) {
-    if (isInside(load.getMemRef()) || load.getType().isInteger(1) ||
-        !load.getType().isIntOrIndex())
+    if (isInside(load.getMemRef()) || !isInteger(load.getType()))
       return {};
     SmallVector<Value> indices;
     for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
@@ -366,7 +369,7 @@ private:
   Visibility compareKeys(arith::CmpIOp op) {
     Linear x = linearOf(op.getLhs()), y = linearOf(op.getRhs());
     if (!x || !y)
-      return Visibility::unknown();
+      return unknownVisibility(op);
     Linear one = point(constant(1));
     switch (op.getPredicate()) {
     case arith::CmpIPredicate::sle:

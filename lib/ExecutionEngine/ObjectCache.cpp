@@ -127,10 +127,12 @@ std::string attn::objectKey(StringRef input, ArrayRef<std::string> options,
   return hexOf(hasher);
 }
 
-std::string attn::scheduleKey(StringRef input, const Target &target) {
+std::string attn::scheduleKey(StringRef input, StringRef function,
+                              const Target &target) {
   BLAKE3 hasher;
   addPart(hasher, "tuned schedule");
   addPart(hasher, input);
+  addPart(hasher, function);
   addTarget(hasher, target);
   return hexOf(hasher);
 }

@@ -133,6 +133,7 @@ void attn::populateVectorPipeline(OpPassManager &pm, const PipelineOptions &) {
   populateDeallocationPipeline(pm);
   pm.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createExpandMathPass());
+  pm.addPass(createExpandTileLoadsPass());
   pm.addPass(createCSEPass());
   // vector, amx, x86vector, memref, scf, arith, math, func
 }

@@ -94,7 +94,7 @@ attn::neighbourSchedules(StringRef schedule, const Target &target) {
 
 std::string attn::tunedSchedulePath(const CompileRequest &request) {
   return request.cache->schedulePathOf(
-      scheduleKey(request.input, request.target));
+      scheduleKey(request.input, request.function, request.target));
 }
 
 llvm::Expected<std::string>

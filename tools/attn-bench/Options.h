@@ -14,14 +14,21 @@
 #ifndef ATTN_TOOLS_ATTN_BENCH_OPTIONS_H
 #define ATTN_TOOLS_ATTN_BENCH_OPTIONS_H
 
+#include "common/CommonOptions.h"
+
 #include "llvm/Support/CommandLine.h"
 
 #include <string>
 
 namespace attn {
 
-struct Options {
-  llvm::cl::OptionCategory category{"Attn options"};
+struct Options : CommonOptions {
+  Options()
+      : CommonOptions(
+            "#attn.schedule<...> instead of the chosen one",
+            "Folder of compiled objects and tuned schedules to use and "
+            "to fill") {}
+
   llvm::cl::opt<std::string> caseName{"case", llvm::cl::value_desc("name"),
                                       llvm::cl::cat(category),
                                       llvm::cl::desc("Time this case")};
@@ -38,9 +45,6 @@ struct Options {
       llvm::cl::cat(category),
       llvm::cl::desc("Size of the buffer that --peak reads (default: several "
                      "times the last-level cache)")};
-  llvm::cl::opt<unsigned> threads{
-      "threads", llvm::cl::value_desc("N"), llvm::cl::init(0),
-      llvm::cl::cat(category), llvm::cl::desc("Threads (default: all cores)")};
   llvm::cl::opt<unsigned> repeat{"repeat", llvm::cl::value_desc("N"),
                                  llvm::cl::init(5), llvm::cl::cat(category),
                                  llvm::cl::desc("Timed runs (default: 5)")};
@@ -63,24 +67,6 @@ struct Options {
   llvm::cl::opt<bool> printGraph{
       "print-graph", llvm::cl::cat(category),
       llvm::cl::desc("Print the graph that is compiled instead of timing it")};
-  llvm::cl::opt<std::string> schedule{
-      "schedule", llvm::cl::value_desc("file|text"), llvm::cl::cat(category),
-      llvm::cl::desc("#attn.schedule<...> instead of the chosen one")};
-  llvm::cl::opt<std::string> targetName{
-      "target", llvm::cl::value_desc("cpu"), llvm::cl::init("native"),
-      llvm::cl::cat(category), llvm::cl::desc("CPU to compile for")};
-  llvm::cl::list<std::string> disabledFeatures{
-      "disable-feature", llvm::cl::CommaSeparated,
-      llvm::cl::value_desc("feature,..."), llvm::cl::cat(category),
-      llvm::cl::desc("Features of the target to leave unused")};
-  llvm::cl::opt<std::string> device{
-      "device", llvm::cl::value_desc("cpu"), llvm::cl::init("cpu"),
-      llvm::cl::cat(category), llvm::cl::desc("Where to run: cpu")};
-  llvm::cl::opt<std::string> cacheDir{
-      "cache-dir", llvm::cl::value_desc("path"), llvm::cl::cat(category),
-      llvm::cl::desc(
-          "Folder of compiled objects and tuned schedules to use and "
-          "to fill")};
   llvm::cl::opt<bool> tune{
       "tune", llvm::cl::cat(category),
       llvm::cl::desc("Try schedules near the chosen one, in turn, and keep the "

@@ -31,7 +31,7 @@ inline double millisecondsSince(Clock::time_point start) {
 struct Session {
   const Options &options;
   Target target;
-  std::string schedule;
+  PipelineOptions pipeline;
   std::optional<ObjectCache> cache;
   unsigned threads = 1;
   /// A brief line needs no peak, and must not wait for one.
@@ -44,10 +44,7 @@ struct Session {
     request.input = graph;
     request.inputName = bench.name.str();
     request.target = target;
-    request.pipeline.target = options.targetName;
-    request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
-                                             options.disabledFeatures.end());
-    request.pipeline.schedule = schedule;
+    request.pipeline = pipeline;
     request.cache = cache ? &*cache : nullptr;
     return request;
   }

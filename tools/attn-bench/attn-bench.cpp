@@ -52,12 +52,10 @@ Expected<std::vector<const BenchCase *>> chooseCases(const Options &options) {
 }
 
 Error checkUsage(const Options &options) {
-  if (Error error = checkDevice(options.device))
+  if (Error error = options.verify())
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
-  if (Error error = checkThreads(options.threads))
-    return error;
   if (options.tune) {
     if (options.cacheDir.empty())
       return makeError("--tune: expected --cache-dir=PATH with it, the folder "
@@ -96,16 +94,14 @@ Expected<Session> openSession(const Options &options) {
   Session session{options, std::move(*target), {}, std::nullopt};
   if (Error error = hostCanExecute(session.target))
     return make_error<DeviceError>(toString(std::move(error)));
-  auto schedule = readSchedule(options.schedule);
-  if (!schedule)
-    return schedule.takeError();
-  session.schedule = std::move(*schedule);
-  if (!options.cacheDir.empty()) {
-    auto opened = ObjectCache::open(options.cacheDir);
-    if (!opened)
-      return opened.takeError();
-    session.cache = std::move(*opened);
-  }
+  auto pipeline = options.makePipelineOptions();
+  if (!pipeline)
+    return pipeline.takeError();
+  session.pipeline = std::move(*pipeline);
+  auto cache = options.openCache();
+  if (!cache)
+    return cache.takeError();
+  session.cache = std::move(*cache);
   session.threads = options.threads ? options.threads : session.target.cores;
   session.measurePeak = !options.brief || !options.json.empty();
   return session;

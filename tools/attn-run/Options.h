@@ -7,13 +7,14 @@
 //===----------------------------------------------------------------------===//
 //
 // The options register themselves when this is constructed, which must be after
-// those of the libraries have gone: LLVM's has a `threads` of its own, and two
-// options of one name abort the process.
+// `removeLibraryOptions`.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_TOOLS_ATTN_RUN_OPTIONS_H
 #define ATTN_TOOLS_ATTN_RUN_OPTIONS_H
+
+#include "common/CommonOptions.h"
 
 #include "llvm/Support/CommandLine.h"
 
@@ -21,8 +22,12 @@
 
 namespace attn {
 
-struct Options {
-  llvm::cl::OptionCategory category{"Attn options"};
+struct Options : CommonOptions {
+  Options()
+      : CommonOptions("#attn.schedule<...> for attention that has none",
+                      "Folder of compiled objects to use and to fill, and of "
+                      "schedules that attn-bench --tune found") {}
+
   llvm::cl::opt<std::string> inputFile{llvm::cl::Positional,
                                        llvm::cl::desc("FILE.mlir|FILE.mlirbc"),
                                        llvm::cl::cat(category)};
@@ -56,22 +61,6 @@ struct Options {
   llvm::cl::opt<std::string> emitTo{
       "o", llvm::cl::value_desc("file"), llvm::cl::init("-"),
       llvm::cl::cat(category), llvm::cl::desc("Where --emit prints")};
-  llvm::cl::opt<std::string> schedule{
-      "schedule", llvm::cl::value_desc("file|text"), llvm::cl::cat(category),
-      llvm::cl::desc("#attn.schedule<...> for attention that has none")};
-  llvm::cl::opt<std::string> targetName{
-      "target", llvm::cl::value_desc("cpu"), llvm::cl::init("native"),
-      llvm::cl::cat(category), llvm::cl::desc("CPU to compile for")};
-  llvm::cl::list<std::string> disabledFeatures{
-      "disable-feature", llvm::cl::CommaSeparated,
-      llvm::cl::value_desc("feature,..."), llvm::cl::cat(category),
-      llvm::cl::desc("Features of the target to leave unused")};
-  llvm::cl::opt<std::string> device{
-      "device", llvm::cl::value_desc("cpu"), llvm::cl::init("cpu"),
-      llvm::cl::cat(category), llvm::cl::desc("Where to run: cpu")};
-  llvm::cl::opt<unsigned> threads{
-      "threads", llvm::cl::value_desc("N"), llvm::cl::init(0),
-      llvm::cl::cat(category), llvm::cl::desc("Threads (default: all cores)")};
   llvm::cl::opt<bool> requireFused{
       "require-fused", llvm::cl::cat(category),
       llvm::cl::desc("Attention that is not fused is an error")};
@@ -89,10 +78,6 @@ struct Options {
   llvm::cl::opt<std::string> benchJSON{
       "bench-json", llvm::cl::value_desc("path"), llvm::cl::cat(category),
       llvm::cl::desc("Write times, bytes and errors")};
-  llvm::cl::opt<std::string> cacheDir{
-      "cache-dir", llvm::cl::value_desc("path"), llvm::cl::cat(category),
-      llvm::cl::desc("Folder of compiled objects to use and to fill, and of "
-                     "schedules that attn-bench --tune found")};
 };
 
 } // namespace attn

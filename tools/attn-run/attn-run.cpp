@@ -66,12 +66,10 @@ std::optional<CodeKind> parseCodeKind(StringRef name) {
 Error checkUsage(const Options &options) {
   if (options.inputFile.empty())
     return makeError("no input file: attn-run FILE.mlir [options], see --help");
-  if (Error error = checkDevice(options.device))
+  if (Error error = options.verify())
     return error;
   if (options.repeat == 0)
     return makeError("--repeat=0: expected at least 1");
-  if (Error error = checkThreads(options.threads))
-    return error;
   if (options.twin)
     if (Error error = refuseWith("--twin", options.check, options.schedule,
                                  options.requireFused))
@@ -195,13 +193,10 @@ Expected<bool> run(const Options &options) {
   request.lowering = options.twin ? Lowering::Twin : Lowering::Fused;
   request.inputName = options.inputFile;
   request.function = options.functionName;
-  request.pipeline.target = options.targetName;
-  request.pipeline.disabledFeatures.assign(options.disabledFeatures.begin(),
-                                           options.disabledFeatures.end());
-  auto scheduleText = readSchedule(options.schedule);
-  if (!scheduleText)
-    return scheduleText.takeError();
-  request.pipeline.schedule = std::move(*scheduleText);
+  auto pipeline = options.makePipelineOptions();
+  if (!pipeline)
+    return pipeline.takeError();
+  request.pipeline = std::move(*pipeline);
   auto target = resolveTarget(options.targetName, options.disabledFeatures);
   if (!target)
     return target.takeError();
@@ -223,14 +218,10 @@ Expected<bool> run(const Options &options) {
 
   if (Error error = hostCanExecute(request.target))
     return make_error<DeviceError>(toString(std::move(error)));
-  std::optional<ObjectCache> cache;
-  if (!options.cacheDir.empty()) {
-    auto opened = ObjectCache::open(options.cacheDir);
-    if (!opened)
-      return opened.takeError();
-    cache = std::move(*opened);
-    request.cache = &*cache;
-  }
+  auto cache = options.openCache();
+  if (!cache)
+    return cache.takeError();
+  request.cache = *cache ? &**cache : nullptr;
   auto compiled = compileToMemory(request);
   if (!compiled)
     return compiled.takeError();

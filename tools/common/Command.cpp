@@ -15,7 +15,6 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -72,14 +71,6 @@ Error attn::parseCommandLine(int argc, char **argv, StringRef overview) {
   return makeError("{0}", line);
 }
 
-Error attn::checkThreads(unsigned threads) {
-  // More would only be asked for by mistake.
-  constexpr unsigned kMaxThreads = 1024;
-  if (threads <= kMaxThreads)
-    return Error::success();
-  return makeError("--threads={0}: expected at most {1}", threads, kMaxThreads);
-}
-
 Error attn::finishOutput() {
   std::error_code code;
   errno = 0;
@@ -134,29 +125,4 @@ Error attn::checkWritable(ArrayRef<StringRef> paths) {
       return makeError("cannot write {0}: it is a folder", quoteName(path));
   }
   return Error::success();
-}
-
-Error attn::checkDevice(StringRef device) {
-  if (device == "cpu")
-    return Error::success();
-  if (device == "cuda" || device == "gpu-emulator")
-    return make_error<DeviceError>(
-        ("device '" + device + "' is not available in this build").str());
-  return makeError("unknown device {0}, expected cpu, cuda or gpu-emulator",
-                   quoteName(device));
-}
-
-Expected<std::string> attn::readSchedule(StringRef textOrFile) {
-  std::string text = textOrFile.trim().str();
-  if (!text.empty() && text.front() != '#') {
-    auto file = MemoryBuffer::getFile(text, /*IsText=*/true);
-    if (!file)
-      return makeError("--schedule={0}: expected #attn.schedule<...> or a file "
-                       "with it: {1}",
-                       quoteName(text), file.getError().message());
-    text = (*file)->getBuffer().trim().str();
-  }
-  if (Error error = checkSchedule(text))
-    return error;
-  return text;
 }

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Exit codes, the options that mean the same in every command, and how errors
-// are printed: bad usage or input in one line, compile errors as MLIR's
-// diagnostics.
+// Exit codes, the command line, and how errors are printed: bad usage or input
+// in one line, compile errors as MLIR's diagnostics.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,9 +60,6 @@ void removeLibraryOptions();
 /// it is empty when an option has printed its own.
 llvm::Error parseCommandLine(int argc, char **argv, llvm::StringRef overview);
 
-/// The value of --threads, 0 for all cores.
-llvm::Error checkThreads(unsigned threads);
-
 /// Prints to stdout. What does not arrive there is for finishOutput to find:
 /// fmt::print would throw.
 template <typename... Args>
@@ -81,10 +77,6 @@ llvm::Error finishOutput();
 /// file that is named twice.
 llvm::Error checkWritable(llvm::ArrayRef<llvm::StringRef> paths);
 
-/// The value of --device: success for `cpu`, a DeviceError for a device that
-/// this build cannot run on.
-llvm::Error checkDevice(llvm::StringRef device);
-
 /// An error that names the first of `others` that is given: next to `option`
 /// it would do nothing.
 template <typename... Others>
@@ -99,10 +91,6 @@ llvm::Error refuseWith(llvm::StringRef option, const Others &...others) {
     return llvm::Error::success();
   return makeError("{0}: expected no --{1} with it", option, name);
 }
-
-/// The value of --schedule: text, or the text in the file of that name; checked
-/// to be a schedule for attention. Empty stays empty.
-llvm::Expected<std::string> readSchedule(llvm::StringRef textOrFile);
 
 } // namespace attn
 

@@ -18,6 +18,12 @@ namespace attn {
 bool dependsOn(mlir::Value value, mlir::Region &program,
                mlir::ValueRange sources);
 
+/// The op of `program` that computes the integer `value`. Null when nothing is
+/// computed, for a constant or a value from outside, and for an i1, which is a
+/// condition: an analysis that does not know one of these does not know the op
+/// that takes it as an integer.
+mlir::Operation *getIntegerOp(mlir::Value value, mlir::Region &program);
+
 } // namespace attn
 
 #endif // ATTN_ANALYSIS_PROGRAMSLICE_H

@@ -39,10 +39,12 @@ std::string objectKey(llvm::StringRef input,
                       llvm::ArrayRef<std::string> options,
                       const Target &target);
 
-/// Key (64 hexadecimal digits) of the schedule that was tuned for `input` on
-/// `target`. Any build of the compiler may use it, and any number of threads:
-/// which schedule runs must not depend on that, or bits would.
-std::string scheduleKey(llvm::StringRef input, const Target &target);
+/// Key (64 hexadecimal digits) of the schedule that was tuned for `function` of
+/// `input` on `target`; no name stands for the default entry. Any build of the
+/// compiler may use it, and any number of threads: which schedule runs must not
+/// depend on that, or bits would.
+std::string scheduleKey(llvm::StringRef input, llvm::StringRef function,
+                        const Target &target);
 
 class ObjectCache {
 public:

@@ -56,8 +56,8 @@ struct CompileRequest {
   PipelineOptions pipeline;
   CodegenOptions codegen;
   /// Where to look for and to put objects, or null. A schedule that was tuned
-  /// for this input and target is looked for there too, unless `pipeline` has
-  /// one.
+  /// for this input, function and target is looked for there too, unless
+  /// `pipeline` has one.
   const ObjectCache *cache = nullptr;
 };
 

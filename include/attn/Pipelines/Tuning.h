@@ -29,8 +29,8 @@ namespace attn {
 llvm::Expected<std::vector<std::string>>
 neighbourSchedules(llvm::StringRef schedule, const Target &target);
 
-/// Where the tuned schedule of the request's input and target is kept in its
-/// cache, which must not be null.
+/// Where the tuned schedule of the request's input, function and target is kept
+/// in its cache, which must not be null.
 std::string tunedSchedulePath(const CompileRequest &request);
 
 /// What is kept there; empty when there is no file. An error says what is wrong

@@ -220,19 +220,24 @@ void packPanels(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
     vector::StoreOp::create(b, vector, op.getDest(),
                             ValueRange{panel, feature, e.index(0)});
   };
-  auto loadRow = [&](Value key, Value feature) -> Value {
+  auto loadInside = [&](Value key, Value feature) -> Value {
     Value left = arith::SubIOp::create(b, features, feature);
     Value inside =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, key, keys);
     Value mask =
         e.firstLanes(arith::SelectOp::create(b, inside, left, e.index(0)));
     Value row = arith::MinSIOp::create(b, key, lastKey);
-    Value x = vector::MaskedLoadOp::create(
-        b, half, sourceT, ValueRange{row, feature}, mask, none);
-    return arith::ExtUIOp::create(b, bits,
-                                  vector::BitCastOp::create(b, raw, x));
+    return vector::MaskedLoadOp::create(b, half, sourceT,
+                                        ValueRange{row, feature}, mask, none);
   };
-  forEach(b, e.index(0), used, [&](Value panel) {
+  auto loadWhole = [&](Value key, Value feature) -> Value {
+    return vector::LoadOp::create(b, half, sourceT, ValueRange{key, feature});
+  };
+  auto packPanel = [&](Value panel, function_ref<Value(Value, Value)> load) {
+    auto loadRow = [&](Value key, Value feature) -> Value {
+      return arith::ExtUIOp::create(
+          b, bits, vector::BitCastOp::create(b, raw, load(key, feature)));
+    };
     Value firstKey = arith::MulIOp::create(b, panel, e.index(2 * lanes));
     emitLoop(b, e.index(0), e.index(destType.getDimSize(1)), lanes, {},
              [&](Value feature, ValueRange) -> SmallVector<Value> {
@@ -252,7 +257,15 @@ void packPanels(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
                        arith::AddIOp::create(b, feature, e.index(d)));
                return {};
              });
-  });
+  };
+  // Masks of rows past the end would be half of the work.
+  Value whole = e.index(0);
+  if (cast<MemRefType>(sourceT.getType()).getDimSize(1) ==
+      destType.getDimSize(1))
+    whole = arith::DivUIOp::create(b, keys, e.index(2 * lanes));
+  forEach(b, e.index(0), whole,
+          [&](Value panel) { packPanel(panel, loadWhole); });
+  forEach(b, whole, used, [&](Value panel) { packPanel(panel, loadInside); });
   forEach(b, used, e.index(destType.getDimSize(0)), [&](Value panel) {
     forEach(b, e.index(0), e.index(destType.getDimSize(1)), [&](Value feature) {
       store(arith::ConstantOp::create(b, b.getZeroAttr(pairs)), panel, feature);

@@ -8,10 +8,32 @@
 
 #include "PairedAttention.h"
 #include "attn/Analysis/TileVisibility.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace attn;
+
+bool PairedAttentionLowering::alternates(OnlineAttentionOp op) {
+  ScheduleAttr schedule = *op.getSchedule();
+  return schedule.getKernel() == Kernel::BF16Tiles && op.getMask().empty() &&
+         startsAtMaximum(op) &&
+         llvm::all_equal({int64_t(2), schedule.getRegisters()[0],
+                          schedule.getRegisters()[1]}) &&
+         cast<MemRefType>(op.getKey().getType()).getDimSize(1) <= 256 &&
+         cast<MemRefType>(op.getValue().getType()).getDimSize(1) <= 256;
+}
+
+int64_t PairedAttentionLowering::getPanelsInSpan(OnlineAttentionOp op) {
+  int64_t features = cast<MemRefType>(op.getValue().getType()).getDimSize(1);
+  if (!alternates(op) || features % kPanel)
+    return 1;
+  // Each panel of a span has the same number of features to sum.
+  for (int64_t span : {4, 3, 2})
+    if (features / kPanel % span == 0)
+      return span;
+  return 1;
+}
 
 PairedAttentionLowering::PairedAttentionLowering(ImplicitLocOpBuilder &b,
                                                  OnlineAttentionOp op,
@@ -26,7 +48,8 @@ PairedAttentionLowering::PairedAttentionLowering(ImplicitLocOpBuilder &b,
   registerRows = schedule.getRegisters()[0];
   vectors = schedule.getRegisters()[1];
   width = vectors * lanes;
-  scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0;
+  span = getPanelsInSpan(op);
+  scale = getScale(op);
 }
 
 LogicalResult PairedAttentionLowering::run() {
@@ -110,10 +133,11 @@ Value PairedAttentionLowering::toPairs(Value even, Value odd, bool checked) {
         arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, weight, weight);
     return arith::SelectOp::create(b, nan, integer(0x7fc00000), result);
   };
-  Value low = arith::ShRUIOp::create(b, rounded(even), integer(16));
-  Value high = arith::AndIOp::create(b, rounded(odd), integer(0xffff0000u));
-  return vector::BitCastOp::create(b, pairsType(),
-                                   arith::OrIOp::create(b, low, high));
+  // The upper halves of both, as a funnel shift: LLVM makes a permutation of
+  // masks and shifts, which wants the port that tile products run on.
+  Value high = arith::ShRUIOp::create(b, rounded(odd), integer(16));
+  Value pair = LLVM::FshlOp::create(b, bits, high, rounded(even), integer(16));
+  return vector::BitCastOp::create(b, pairsType(), pair);
 }
 
 void PairedAttentionLowering::emitGroup(Value groupOffset) {

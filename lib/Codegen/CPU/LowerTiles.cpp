@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PairedAttention.h"
 #include "TileLowering.h"
 #include "VectorEmitter.h"
 #include "attn/Codegen/CPU/Passes.h"
@@ -90,19 +91,8 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     ScheduleAttr schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
     if (auto block = dyn_cast<OnlineAttentionOp>(op))
       schedule = block.getSchedule().value_or(ScheduleAttr());
-    if (schedule && schedule.getLanes() != target.getLanes())
-      return op->emitOpError("has a schedule of ")
-             << schedule.getLanes() << " lanes, but vectors of "
-             << stringifyISA(target.getIsa()) << " have " << target.getLanes();
-    if (schedule)
-      if (Kernel kernel = schedule.getKernel();
-          (kernel == Kernel::BF16Tiles &&
-           target.getBf16() != BF16Unit::Tiles) ||
-          (kernel == Kernel::BF16Vectors && target.getBf16() == BF16Unit::None))
-        return op->emitOpError("has the schedule of ")
-               << stringifyKernel(kernel) << ", but the bf16 unit of "
-               << target.getCpu() << " is '"
-               << stringifyBF16Unit(target.getBf16()) << "'";
+    if (schedule && failed(schedule.verifyTarget(op, target)))
+      return failure();
     if (auto pack = dyn_cast<PackOp>(op))
       return lowerPack(rewriter, pack, target);
     if (auto merge = dyn_cast<MergePartialsOp>(op))
@@ -119,8 +109,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
                           ArrayRef<int64_t> shape, Type element) {
         return getScratch(rewriter, block, purpose, shape, element, number);
       };
-      if (schedule.getKernel() == Kernel::BF16Tiles ||
-          schedule.getKernel() == Kernel::BF16Vectors)
+      if (isPairedKernel(schedule.getKernel()))
         return lowerPairedAttention(rewriter, block, target,
                                     getPairedScratch(rewriter, block, target),
                                     allocate);
@@ -169,11 +158,12 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op,
                                  TargetAttr target) {
     ScheduleAttr schedule = *op.getSchedule();
-    // Two panels are in flight.
-    int64_t keys = 2 * kPairedPanel;
-    int64_t rows = schedule.getRegisters()[1] * schedule.getLanes();
+    int64_t keys = 2 * kPairedPanel,
+            rows = schedule.getRegisters()[1] * schedule.getLanes();
     return {getScratch(rewriter, op, "scores", {keys, rows}),
-            getScratch(rewriter, op, "weights", {keys / 2, 2 * rows},
+            getScratch(rewriter, op, "weights",
+                       {PairedAttentionLowering::getPanelsInSpan(op) * keys / 2,
+                        2 * rows},
                        rewriter.getBF16Type()),
             getScratch(rewriter, op, "start", {1, rows}),
             getZeros(rewriter, op, target)};
@@ -183,8 +173,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
   /// kernels that are no pipeline.
   Value getZeros(IRRewriter &rewriter, OnlineAttentionOp op,
                  TargetAttr target) {
-    if (op.getSchedule()->getKernel() != Kernel::BF16Tiles ||
-        !op.getScore().empty() || !op.getMask().empty())
+    if (!PairedAttentionLowering::alternates(op))
       return {};
     auto type = cast<MemRefType>(op.getValue().getType());
     Value zeros =

@@ -19,9 +19,14 @@
 // sums are not; the exponential needs no more than degree 3 then.
 //
 // Panels are pipelined: while the exponentials of one run, the tile unit has
-// the scores of the next and the weighted sum of the one before. The machine
-// reorders no more than a few hundred instructions by itself, so that the
-// products are emitted in pieces between those of the exponentials.
+// the scores of the next and a part of the weighted sum of those before. The
+// machine reorders no more than a few hundred instructions by itself, so that
+// the products are emitted in pieces between those of the exponentials.
+//
+// A weighted sum reads and writes all sums of the group, which costs more than
+// its products. A span is the panels that are summed together: sums pass
+// through memory once a span. Each panel of a span sums its share of the
+// features over the span before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,6 +55,13 @@ public:
                           ScratchAllocator allocate);
   mlir::LogicalResult run();
 
+  /// Whether single tile operations alternate with exponentials: programs would
+  /// be repeated for each pair of keys, and many features are busy with
+  /// products anyway.
+  static bool alternates(OnlineAttentionOp op);
+  /// Panels whose weighted sum is done together.
+  static int64_t getPanelsInSpan(OnlineAttentionOp op);
+
 private:
   using Vectors = llvm::SmallVector<mlir::Value>;
   static constexpr int64_t kPanel = kPairedPanel, kTile = 16;
@@ -68,15 +80,16 @@ private:
   mlir::Value half(mlir::Value x) {
     return mlir::arith::DivUIOp::create(b, x, e.index(2));
   }
-  /// Two panels are in flight, each in its half of the scratch.
-  mlir::Value parity(mlir::Value panel) {
-    return mlir::arith::AndIOp::create(b, panel, e.index(1));
+  mlir::Value remainder(mlir::Value x, int64_t y) {
+    return mlir::arith::RemUIOp::create(b, x, e.index(y));
   }
+  /// The scores of two panels are in flight, each in its half of the scratch,
+  /// and the weights of two spans.
   mlir::Value scoreSlot(mlir::Value panel) {
-    return times(parity(panel), kPanel);
+    return times(remainder(panel, 2), kPanel);
   }
   mlir::Value weightSlot(mlir::Value panel) {
-    return times(parity(panel), kPanel / 2);
+    return times(remainder(panel, 2 * span), kPanel / 2);
   }
 
   //===--------------------------------------------------------------------===//
@@ -96,6 +109,13 @@ private:
   mlir::Value loadTile(mlir::amx::TileType type, mlir::Value memref,
                        mlir::ValueRange indices, mlir::Value stride = {}) {
     return mlir::amx::TileLoadOp::create(b, type, memref, indices, stride);
+  }
+  /// A tile of keys or values: each is read once for a group of rows, and must
+  /// not push sums, queries and weights out of the first cache.
+  mlir::Value streamTile(mlir::Value memref, mlir::ValueRange indices) {
+    auto load = mlir::amx::TileLoadOp::create(b, bf16Tile(), memref, indices);
+    load->setDiscardableAttr(kStreamedAttrName, b.getUnitAttr());
+    return load;
   }
   /// Sums of `rows x vectors` tiles over `depth` steps of one panel.
   Vectors emitTileProduct(mlir::Value depth, int64_t rows,
@@ -145,7 +165,9 @@ private:
   void storeScore(mlir::Value score, mlir::Value j, int64_t v) {
     e.store(score, scratch.scores, {j, e.index(v * lanes)});
   }
-  bool hasPrograms() { return programs.hasScore() || programs.hasMask(); }
+  static double getScale(OnlineAttentionOp op) {
+    return op.getScale() ? op.getScale()->convertToDouble() : 1.0;
+  }
   /// Key `j` of the block for the programs: padding repeats the last one.
   mlir::Value clampKey(mlir::Value j) {
     return mlir::arith::MinSIOp::create(
@@ -161,10 +183,11 @@ private:
   }
   /// Products that start at minus the maximum are exponents once scaled: one
   /// factor takes them to base 2.
-  bool startsAtMaximum() {
-    return !programs.hasScore() &&
-           std::isfinite(-1.0f / static_cast<float>(scale));
+  static bool startsAtMaximum(OnlineAttentionOp op) {
+    return op.getScore().empty() &&
+           std::isfinite(-1.0f / static_cast<float>(getScale(op)));
   }
+  bool startsAtMaximum() { return startsAtMaximum(op); }
   /// With a score program, padding is hidden after it.
   mlir::Value hidePadding(mlir::Value s, mlir::Value j);
   /// 2^t, close enough for a weight that is rounded to bf16.
@@ -203,31 +226,32 @@ private:
   /// nothing starts at an infinity: the first key it sees is no finite weight,
   /// which takes the exact path.
   void storeStart(mlir::ValueRange max);
-  /// All panels of the block. `state` is the maximum, then
-  /// the sum.
+  /// All panels of the block. `state` is the maximum, then the sum.
   Vectors emitPanels(mlir::ValueRange state);
   /// The state after `panel`, whose weights sum to `sums`: those stand unless
-  /// one is beyond the bound. Returns also an i1, whether one was.
-  std::pair<Vectors, mlir::Value>
-  keepOrRedo(mlir::Value panel, mlir::ValueRange sums, mlir::ValueRange state);
+  /// one is beyond the bound. Returns also an i1, whether one was. The exact
+  /// path begins with `prepare`.
+  std::pair<Vectors, mlir::Value> keepOrRedo(
+      mlir::Value panel, mlir::ValueRange sums, mlir::ValueRange state,
+      llvm::function_ref<void()> prepare = [] {});
   /// The weight of a key with the maximum as it is.
   mlir::Value lazyWeight(mlir::Value key, mlir::Value row, int64_t v,
                          mlir::ValueRange max);
-  /// Whether single tile operations alternate with exponentials: programs would
-  /// be repeated for each pair of keys, and many features are busy with
-  /// products anyway.
-  bool alternates() {
-    return useTiles && !hasPrograms() && startsAtMaximum() &&
-           registerRows == 2 && vectors == 2 && keyDim <= 256 &&
-           valueDim <= 256;
-  }
+  /// Pairs of features that each panel of a span sums.
+  int64_t featureSteps() { return valueDim / kPanel / span; }
+  /// The part of the upcoming rows that goes with `panel`.
+  void emitPrefetches(mlir::Value panel);
+  /// The scores of the first panel. Rows that have seen nothing get their
+  /// maximum from them: their weights would not stand otherwise. Returns the
+  /// state with it.
+  Vectors emitFirstScores(mlir::ValueRange state);
   /// The panels of an unmasked block as a pipeline.
   Vectors emitAlternatingPanels(mlir::ValueRange state);
   /// Weights of `panel` with the maximum as it is, and a few tile operations of
-  /// its neighbours after those of every two keys; returns their sums. Before
-  /// the first panel there is one of zeros; after the last, its scores are
-  /// computed again and not used.
-  Vectors emitAlternating(mlir::Value panel, mlir::ValueRange max);
+  /// its neighbours after those of every two keys; returns their sums. After
+  /// the last panel, its scores are computed again and not used.
+  Vectors emitAlternating(mlir::Value panel, mlir::ValueRange max,
+                          mlir::Value pending);
   /// A few tile operations, to be emitted among weights.
   using TileOp = std::function<void()>;
   /// Weights of `pairs` pairs of keys of `panel` from pair `first` on, with
@@ -238,11 +262,25 @@ private:
   /// Scores of the panel after `panel`, among `pairs` pairs of weights a step.
   Vectors emitNextScoresAmong(mlir::Value panel, int64_t pairs,
                               mlir::ValueRange max);
-  /// The operations that add `tiles` tiles of features from `d` of the panel
-  /// before `panel` to the sums; `values` are its values, or zeros.
-  llvm::SmallVector<TileOp> previousValueOps(mlir::Value panel,
-                                             mlir::Value values, mlir::Value d,
-                                             int64_t tiles);
+  /// Panels `first + [from, to)` of a span. With `pending`, those before it are
+  /// summed already: products with them have zeros for values, as a branch
+  /// would split the code that they alternate with.
+  struct Panels {
+    mlir::Value first, from, to, pending;
+  };
+  /// Emits tile operations of step `step` and returns what it made of `sums`.
+  using EmitAmong = llvm::function_ref<Vectors(
+      llvm::ArrayRef<TileOp>, mlir::Value step, mlir::ValueRange sums)>;
+  /// Adds `panels` to `tiles` tiles of features from `d`, the operations of
+  /// each panel by `among`.
+  Vectors emitFeatures(Panels panels, mlir::Value d, int64_t tiles,
+                       mlir::ValueRange sums, EmitAmong among);
+  void emitFeatures(Panels panels, mlir::Value d, int64_t tiles);
+  /// Adds them to all features from `d` on.
+  void emitSpan(Panels panels, mlir::Value d);
+  /// Adds panels from `pending` to before `end` to what features have not got
+  /// them yet, once the part that goes with `panel` is done.
+  void emitPending(mlir::Value panel, mlir::Value pending, mlir::Value end);
 
   //===--------------------------------------------------------------------===//
   // The exact path
@@ -267,7 +305,7 @@ private:
   PairedScratch scratch;
   bool useTiles;
   double scale;
-  int64_t lanes, registerRows, vectors, width;
+  int64_t lanes, registerRows, vectors, width, span;
   int64_t queryRows, keyDim, valueDim;
   /// `[D/2, 2 M]` and `[Dv, M]`.
   mlir::Value queryPairs, accT;

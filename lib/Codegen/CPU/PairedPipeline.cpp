@@ -52,12 +52,13 @@ void PairedAttentionLowering::storeStart(ValueRange max) {
 }
 
 SmallVector<Value> PairedAttentionLowering::emitPanels(ValueRange state) {
-  storeStart(state.take_front(vectors));
-  if (alternates())
+  if (alternates(op))
     return emitAlternatingPanels(state);
+  storeStart(state.take_front(vectors));
   return emitLoop(
       b, firstPanel, panelEnd, 1, state,
       [&](Value panel, ValueRange carried) -> Vectors {
+        emitPrefetches(panel);
         emitScoreProducts(panel, startsAtMaximum(), startedPadding());
         ValueRange max = carried.take_front(vectors);
         Vectors sums = emitWeights(
@@ -73,7 +74,8 @@ SmallVector<Value> PairedAttentionLowering::emitPanels(ValueRange state) {
 
 std::pair<SmallVector<Value>, Value>
 PairedAttentionLowering::keepOrRedo(Value panel, ValueRange sums,
-                                    ValueRange state) {
+                                    ValueRange state,
+                                    llvm::function_ref<void()> prepare) {
   Vectors beyond;
   for (Value sum : sums)
     beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
@@ -83,6 +85,7 @@ PairedAttentionLowering::keepOrRedo(Value panel, ValueRange sums,
       scf::IfOp::create(b, state.getTypes(), fails, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(exact.thenBlock());
+  prepare();
   Vectors next = emitExactPanel(panel, state);
   storeStart(ValueRange(next).take_front(vectors));
   scf::YieldOp::create(b, next);
@@ -126,6 +129,8 @@ PairedAttentionLowering::emitWeightsAmong(ArrayRef<TileOp> tileOps, Value panel,
     for (size_t until = tileOps.size() * (i + 1) / pairs; done < until; ++done)
       tileOps[done]();
   }
+  for (const TileOp &tileOp : tileOps.drop_front(done))
+    tileOp();
   return next;
 }
 
@@ -146,8 +151,7 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
         Value column = times(k, kPanel), row = times(k, kPanel / 2);
         auto loadLeft = [&](int64_t i) -> TileOp {
           return [&, i] {
-            left[i] = loadTile(bf16Tile(), op.getKey(),
-                               {add(key, i * kTile), column});
+            left[i] = streamTile(op.getKey(), {add(key, i * kTile), column});
           };
         };
         auto loadRight = [&](int64_t i) -> TileOp {
@@ -179,78 +183,139 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
   return Vectors(ValueRange(carried).drop_front(4));
 }
 
-SmallVector<PairedAttentionLowering::TileOp>
-PairedAttentionLowering::previousValueOps(Value panel, Value values, Value d,
-                                          int64_t tiles) {
-  struct Registers {
-    Value acc[4], left[2], right[2];
-  };
-  auto r = std::make_shared<Registers>();
-  Value previous = arith::MaxSIOp::create(b, add(panel, -1), zero);
-  Value weightRow = weightSlot(add(panel, 1));
-  auto indices = [=](int64_t i) {
+SmallVector<Value> PairedAttentionLowering::emitFeatures(Panels panels, Value d,
+                                                         int64_t tiles,
+                                                         ValueRange sums,
+                                                         EmitAmong among) {
+  auto indices = [&](int64_t i) {
     return SmallVector<Value>{add(d, i / 2 * kTile), add(group, i % 2 * kTile)};
   };
-  auto store = [=](int64_t i) -> TileOp {
-    return [=] { amx::TileStoreOp::create(b, accT, indices(i), r->acc[i]); };
+  Vectors carried;
+  for (int64_t i = 0; i < 2 * tiles; ++i)
+    carried.push_back(loadTile(f32Tile(), accT, indices(i)));
+  llvm::append_range(carried, sums);
+  carried = emitLoop(
+      b, panels.from, panels.to, 1, carried,
+      [&](Value place, ValueRange values) -> Vectors {
+        Vectors acc(values.take_front(2 * tiles)), left(2), right(2);
+        Value panel = add(panels.first, place);
+        Value source = op.getValue(), row = panel;
+        if (panels.pending) {
+          Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                               panel, panels.pending);
+          Value none =
+              memref::CastOp::create(b, source.getType(), scratch.zeros);
+          source = arith::SelectOp::create(b, inside, source, none);
+          row = arith::SelectOp::create(b, inside, panel, zero);
+        }
+        Value weightRow = weightSlot(panel);
+        auto loadLeft = [&](int64_t i) -> TileOp {
+          return [&, i] {
+            left[i] = streamTile(source, {row, add(d, i * kTile), zero});
+          };
+        };
+        auto loadRight = [&](int64_t i) -> TileOp {
+          return [&, i] {
+            right[i] = loadTile(bf16Tile(), scratch.weights,
+                                {weightRow, e.index(i * 2 * kTile)});
+          };
+        };
+        auto multiply = [&](int64_t i) -> TileOp {
+          return [&, i] {
+            acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
+                                             right[i % 2], acc[i]);
+          };
+        };
+        SmallVector<TileOp> tileOps = {loadLeft(0), loadRight(0), multiply(0),
+                                       loadRight(1), multiply(1)};
+        if (tiles == 2)
+          tileOps.append({loadLeft(1), multiply(2), multiply(3)});
+        llvm::append_range(acc,
+                           among(tileOps, place, values.drop_front(2 * tiles)));
+        return acc;
+      });
+  for (int64_t i = 0; i < 2 * tiles; ++i)
+    amx::TileStoreOp::create(b, accT, indices(i), carried[i]);
+  return Vectors(ValueRange(carried).drop_front(2 * tiles));
+}
+
+void PairedAttentionLowering::emitFeatures(Panels panels, Value d,
+                                           int64_t tiles) {
+  emitFeatures(panels, d, tiles, {},
+               [](ArrayRef<TileOp> tileOps, Value, ValueRange) -> Vectors {
+                 for (const TileOp &tileOp : tileOps)
+                   tileOp();
+                 return {};
+               });
+}
+
+void PairedAttentionLowering::emitSpan(Panels panels, Value d) {
+  auto any =
+      scf::IfOp::create(b,
+                        arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                              panels.from, panels.to),
+                        /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(any.thenBlock());
+  int64_t whole = valueDim / kPanel * kPanel;
+  emitLoop(b, d, e.index(whole), kPanel, {},
+           [&](Value step, ValueRange) -> Vectors {
+             emitFeatures(panels, step, 2);
+             return {};
+           });
+  if (whole < valueDim)
+    emitFeatures(panels, e.index(whole), 1);
+}
+
+void PairedAttentionLowering::emitPending(Value panel, Value pending,
+                                          Value end) {
+  Value place = remainder(panel, span);
+  Value first = arith::SubIOp::create(b, panel, place);
+  auto from = [&](Value first) -> Value {
+    return arith::MaxSIOp::create(b, arith::SubIOp::create(b, pending, first),
+                                  zero);
   };
-  // Each product as soon as its operands are there, each sum back as soon as
-  // the next product runs: the one store port is never waited for.
-  SmallVector<TileOp> tileOps;
-  for (int64_t i = 0; i < 2 * tiles; ++i) {
-    if (i % 2 == 0)
-      tileOps.push_back([=] {
-        r->left[i / 2] = loadTile(bf16Tile(), values,
-                                  {previous, add(d, i / 2 * kTile), zero});
-      });
-    if (i < 2)
-      tileOps.push_back([=] {
-        r->right[i] = loadTile(bf16Tile(), scratch.weights,
-                               {weightRow, e.index(i * 2 * kTile)});
-      });
-    tileOps.push_back(
-        [=] { r->acc[i] = loadTile(f32Tile(), accT, indices(i)); });
-    tileOps.push_back([=] {
-      r->acc[i] = amx::TileMulFOp::create(b, f32Tile(), r->left[i / 2],
-                                          r->right[i % 2], r->acc[i]);
-    });
-    if (i > 0)
-      tileOps.push_back(store(i - 1));
+  // A span of one panel is done as a whole.
+  if (span > 1) {
+    Value before = add(first, -span);
+    emitSpan({before, from(before), e.index(span), /*pending=*/{}},
+             times(add(place, 1), featureSteps() * kPanel));
   }
-  tileOps.push_back(store(2 * tiles - 1));
-  return tileOps;
+  emitSpan({first, from(first), arith::SubIOp::create(b, end, first),
+            /*pending=*/{}},
+           zero);
 }
 
 SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
-                                                            ValueRange max) {
-  int64_t keySteps = keyDim / kPanel, valueSteps = valueDim / kPanel;
+                                                            ValueRange max,
+                                                            Value pending) {
+  // As many pairs to each product step of the scores as to one of the sums.
+  int64_t keySteps = keyDim / kPanel, valueSteps = featureSteps() * span;
   int64_t pairs = kPanel / 2;
   int64_t stepPairs = std::max<int64_t>(1, pairs / (keySteps + valueSteps));
   Vectors sums = emitNextScoresAmong(panel, stepPairs, max);
   int64_t done = keySteps * stepPairs;
 
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panel, zero);
-  Value nothing =
-      memref::CastOp::create(b, op.getValue().getType(), scratch.zeros);
-  Value values = arith::SelectOp::create(b, isFirst, nothing, op.getValue());
-  int64_t mixedSteps = std::min(valueSteps, (pairs - done) / stepPairs);
-  sums = emitLoop(b, zero, e.index(mixedSteps), 1, sums,
-                  [&](Value step, ValueRange carried) -> Vectors {
-                    return emitWeightsAmong(
-                        previousValueOps(panel, values, times(step, kPanel), 2),
-                        panel, add(times(step, stepPairs), done), stepPairs,
-                        carried, max);
-                  });
-  done += mixedSteps * stepPairs;
-  auto emitAlone = [&](Value d, int64_t tiles) {
-    for (const TileOp &tileOp : previousValueOps(panel, values, d, tiles))
-      tileOp();
-  };
-  forEach(b, e.index(mixedSteps), e.index(valueSteps),
-          [&](Value step) { emitAlone(times(step, kPanel), 2); });
+  Value place = remainder(panel, span);
+  Panels before = {add(arith::SubIOp::create(b, panel, place), -span), zero,
+                   e.index(span), pending};
+  Value d = times(place, featureSteps() * kPanel);
+  stepPairs = valueSteps ? (pairs - done) / valueSteps : 0;
+  sums = emitLoop(
+      b, zero, e.index(featureSteps()), 1, sums,
+      [&](Value step, ValueRange carried) -> Vectors {
+        Value first = add(times(step, span * stepPairs), done);
+        return emitFeatures(
+            before, add(d, times(step, kPanel)), 2, carried,
+            [&](ArrayRef<TileOp> tileOps, Value place, ValueRange values) {
+              return emitWeightsAmong(tileOps, panel,
+                                      add(first, times(place, stepPairs)),
+                                      stepPairs, values, max);
+            });
+      });
+  done += valueSteps * stepPairs;
   if (valueDim % kPanel)
-    emitAlone(e.index(valueDim - kTile), 1);
+    emitFeatures(before, e.index(valueDim - kTile), 1);
   if (done < pairs)
     sums = emitWeights(panel, 2 * done, kPanel, sums, /*checked=*/false,
                        [&](Value key, Value row, int64_t v) {
@@ -259,36 +324,96 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
   return sums;
 }
 
+void PairedAttentionLowering::emitPrefetches(Value panel) {
+  for (Value rows : op.getUpcoming()) {
+    auto type = cast<MemRefType>(rows.getType());
+    int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Value count = memref::DimOp::create(b, rows, 0);
+    auto part = [&](Value panel) -> Value {
+      return arith::DivUIOp::create(b, arith::MulIOp::create(b, count, panel),
+                                    panelEnd);
+    };
+    forEach(b, part(panel), part(add(panel, 1)), [&](Value row) {
+      for (int64_t d = 0; d < type.getDimSize(1); d += line)
+        memref::PrefetchOp::create(b, rows, ValueRange{row, e.index(d)},
+                                   /*isWrite=*/false, /*localityHint=*/2,
+                                   /*isDataCache=*/true);
+    });
+  }
+}
+
+SmallVector<Value> PairedAttentionLowering::emitFirstScores(ValueRange state) {
+  ValueRange max = state.take_front(vectors);
+  Vectors unseen;
+  for (Value m : max)
+    unseen.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
+                                           e.splat(-INFINITY)));
+  auto first = scf::IfOp::create(b, max.getTypes(), e.anyLane(unseen),
+                                 /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(first.thenBlock());
+  emitScoreProducts(zero, /*started=*/false, startedPadding());
+  Vectors next = emitLoop(
+      b, zero, e.index(kPanel), 1, max, [&](Value j, ValueRange carried) {
+        Vectors next(carried);
+        for (int64_t v = 0; v < vectors; ++v)
+          next[v] = e.orderedMax(next[v], naturalScore(loadScore(j, v), j, v));
+        return next;
+      });
+  for (int64_t v = 0; v < vectors; ++v)
+    next[v] = arith::SelectOp::create(b, unseen[v], next[v], max[v]);
+  storeStart(next);
+  forEach(b, zero, e.index(kPanel), [&](Value j) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value start = e.load(scratch.start, {zero, e.index(v * lanes)});
+      storeScore(arith::AddFOp::create(b, loadScore(j, v), start), j, v);
+    }
+  });
+  scf::YieldOp::create(b, next);
+  b.setInsertionPointToStart(first.elseBlock());
+  storeStart(max);
+  emitScoreProducts(zero, /*started=*/true, startedPadding());
+  scf::YieldOp::create(b, max);
+  next = Vectors(first.getResults());
+  llvm::append_range(next, state.drop_front(vectors));
+  return next;
+}
+
 SmallVector<Value>
 PairedAttentionLowering::emitAlternatingPanels(ValueRange state) {
-  // The weights of no panel, in the slot before that of panel 0.
+  // Weights left by others may be NaN, which times no value is 0.
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(pairsType()));
-  forEach(b, e.index(kPanel / 2), e.index(kPanel), [&](Value pair) {
+  forEach(b, zero, e.index(span * kPanel), [&](Value pair) {
     for (int64_t v = 0; v < vectors; ++v)
       vector::StoreOp::create(b, none, scratch.weights,
                               ValueRange{pair, e.index(v * 2 * lanes)});
   });
-  // The scores of the first panel, and those after a new maximum, are not there
-  // yet.
-  Vectors carried(state);
-  carried.push_back(arith::ConstantOp::create(b, b.getBoolAttr(true)));
-  carried =
-      emitLoop(b, zero, panelEnd, 1, carried,
-               [&](Value panel, ValueRange values) -> Vectors {
-                 auto missing = scf::IfOp::create(b, values.back(),
-                                                  /*withElseRegion=*/false);
-                 {
-                   OpBuilder::InsertionGuard guard(b);
-                   b.setInsertionPointToStart(missing.thenBlock());
-                   emitScoreProducts(panel, /*started=*/true, startedPadding());
-                 }
-                 ValueRange old = values.drop_back();
-                 Vectors sums = emitAlternating(panel, old.take_front(vectors));
-                 auto [next, fails] = keepOrRedo(panel, sums, old);
-                 next.push_back(fails);
-                 return next;
-               });
-  emitValueProducts(add(panelEnd, -1));
-  carried.pop_back();
+  Vectors carried = emitFirstScores(state);
+  // Scores after a new maximum are computed again.
+  carried.push_back(arith::ConstantOp::create(b, b.getBoolAttr(false)));
+  carried.push_back(zero);
+  carried = emitLoop(
+      b, zero, panelEnd, 1, carried,
+      [&](Value panel, ValueRange values) -> Vectors {
+        Value pending = values.back();
+        values = values.drop_back();
+        emitPrefetches(panel);
+        auto missing =
+            scf::IfOp::create(b, values.back(), /*withElseRegion=*/false);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(missing.thenBlock());
+          emitScoreProducts(panel, /*started=*/true, startedPadding());
+        }
+        ValueRange old = values.drop_back();
+        Vectors sums = emitAlternating(panel, old.take_front(vectors), pending);
+        auto [next, fails] = keepOrRedo(
+            panel, sums, old, [&] { emitPending(panel, pending, panel); });
+        next.push_back(fails);
+        next.push_back(arith::SelectOp::create(b, fails, panel, pending));
+        return next;
+      });
+  emitPending(add(panelEnd, -1), carried.back(), panelEnd);
+  carried.truncate(carried.size() - 2);
   return carried;
 }

@@ -97,8 +97,7 @@ void PairedAttentionLowering::emitScoreTiles(Value from, Value slot,
       e.index(keyDim / kPanel), rows, init,
       [&](Value k, int64_t r) {
         Value column = arith::MulIOp::create(b, k, e.index(kPanel));
-        return loadTile(bf16Tile(), op.getKey(),
-                        {add(from, offset + r * kTile), column});
+        return streamTile(op.getKey(), {add(from, offset + r * kTile), column});
       },
       [&](Value k, int64_t v) {
         Value row = arith::MulIOp::create(b, k, e.index(kPanel / 2));
@@ -141,8 +140,7 @@ void PairedAttentionLowering::emitValueTiles(Value panel, Value d,
       init.push_back(loadTile(f32Tile(), accT,
                               {add(d, r * kTile), add(group, v * kTile)}));
   for (int64_t r = 0; r < rows; ++r)
-    ls.push_back(
-        loadTile(bf16Tile(), op.getValue(), {panel, add(d, r * kTile), zero}));
+    ls.push_back(streamTile(op.getValue(), {panel, add(d, r * kTile), zero}));
   Value slot = weightSlot(panel);
   for (int64_t v = 0; v < vectors; ++v)
     rs.push_back(

@@ -56,9 +56,10 @@ using KeyPrefetch =
 void emitScoreTiles(VectorEmitter &emitter, OnlineAttentionOp op,
                     FewRowsScratch scratch, KeyPrefetch prefetch);
 
-/// Scratch of `lowerPairedAttention` for a group of query rows and two panels
-/// of keys: f32 scores `[keys, rows]`, bf16 weights in pairs `[keys / 2, 2
-/// rows]`, one f32 row of start values, and a panel of values that holds zeros.
+/// Scratch of `lowerPairedAttention` for a group of query rows: f32 scores of
+/// two panels of keys `[keys, rows]`, bf16 weights of two spans of panels in
+/// pairs `[keys / 2, 2 rows]`, one f32 row of start values, and a panel of
+/// values that holds zeros.
 struct PairedScratch {
   mlir::Value scores, weights, start, zeros;
 };
@@ -67,6 +68,10 @@ mlir::LogicalResult lowerPairedAttention(mlir::RewriterBase &rewriter,
                                          TargetAttr target,
                                          PairedScratch scratch,
                                          ScratchAllocator allocate);
+
+/// Marks an `amx.tile_load` whose memory is not read again soon: it is not to
+/// take the place of other lines in the first cache.
+inline constexpr llvm::StringLiteral kStreamedAttrName = "attn.streamed";
 
 /// Says which programs of `op` have no vector form.
 void remarkScalarPrograms(OnlineAttentionOp op);

@@ -25,18 +25,18 @@ public:
 
 private:
   void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
-  bool isPaired() const {
-    return schedule.getKernel() == Kernel::BF16Tiles ||
-           schedule.getKernel() == Kernel::BF16Vectors;
-  }
+  bool isPaired() const { return isPairedKernel(schedule.getKernel()); }
   /// bf16 queries stay exact where keys are bf16 too, so that the products are
   /// exact as well: their scores are scaled, in f32.
   bool scalesScores();
   /// Copies keys and values once per head into what products of bf16 pairs
   /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
   /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.
-  /// All query tiles of the head share them.
+  /// All query tiles of the head share them. Keys that are such rows stay.
   void packKeysAndValues(mlir::Value batches);
+  /// i1: whether keys are whole panels of rows of whole pairs, one after the
+  /// other; null when they never are.
+  mlir::Value isPackedKey();
   /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
   mlir::Value packChunks(mlir::Value batches, mlir::Value source,
                          llvm::ArrayRef<int64_t> panelShape, int64_t perPanel);
@@ -72,9 +72,8 @@ private:
   /// Rows [begin, end) of `memref[leading...]` move towards the core.
   void emitPrefetch(mlir::Value memref, mlir::ValueRange leading,
                     mlir::Value begin, mlir::Value end, bool isWrite = false);
-  /// The rows of a tile before `end`, or as many as there are.
-  void emitPrefetchBefore(mlir::Value memref, mlir::ValueRange leading,
-                          mlir::Value end);
+  /// The first row of the tile before `end`, or the first of all.
+  mlir::Value beginOfTile(mlir::Value end);
   /// Says which op of the mask program is why blocks are evaluated for nothing.
   void remarkUnknown(mlir::Operation *unknown);
   mlir::Value blockCount(mlir::Value key, mlir::Value end);
@@ -109,6 +108,10 @@ private:
   mlir::Value queryCount, keyCount, rows, acc, max, sum;
   /// Keys and values as the micro-kernel reads them, or scratch for a block.
   mlir::Value key, value, keyBlock, valueBlock;
+  /// Rows that a kernel brings near by and by, and the first block it may do so
+  /// in.
+  llvm::SmallVector<mlir::Value> upcoming;
+  mlir::Value firstFullKey;
   /// Query heads of one key head and of one value head.
   mlir::Value keyGroup, valueGroup;
   /// Batch element and head of the task in keys and in values.

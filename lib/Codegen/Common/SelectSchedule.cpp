@@ -87,7 +87,7 @@ ScheduleAttr schedulePairs(TargetAttr target) {
   std::array<int64_t, 2> registers{tiles ? 2 : 8, 2};
   return ScheduleAttr::get(target.getContext(),
                            tiles ? Kernel::BF16Tiles : Kernel::BF16Vectors,
-                           {32, 1024}, registers, target.getLanes(),
+                           {32, 2048}, registers, target.getLanes(),
                            /*split=*/0);
 }
 
@@ -141,10 +141,6 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
   Kernel kernel = schedule.getKernel();
   InFlightDiagnostic error = op.emitOpError() << "has the schedule of "
                                               << stringifyKernel(kernel);
-  // LLVM cannot select a conversion of 4-lane masks with AVX-512.
-  if (target.getIsa() == ISA::AVX512 && schedule.getLanes() < 8)
-    return error << " with " << schedule.getLanes()
-                 << " lanes, avx512 needs at least 8";
   switch (kernel) {
   case Kernel::Gemm:
     return error << ", expected one of attention";
@@ -164,14 +160,10 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
                    << getElementTypeOrSelf(op.getQuery().getType()) << ", "
                    << getElementTypeOrSelf(op.getKey().getType()) << " and "
                    << getElementTypeOrSelf(op.getValue().getType());
-    if (target.getBf16() == BF16Unit::None ||
-        (kernel == Kernel::BF16Tiles && target.getBf16() != BF16Unit::Tiles))
-      return error << ", but the bf16 unit of " << target.getCpu() << " is '"
-                   << stringifyBF16Unit(target.getBf16()) << "'";
     break;
   }
   error.abandon();
-  return success();
+  return schedule.verifyTarget(op, target);
 }
 
 /// Says what was chosen, or that somebody else had chosen before.
@@ -229,6 +221,8 @@ class SelectSchedulePass
         bool isGiven = static_cast<bool>(schedule);
         if (!isGiven)
           schedule = scheduleMatrixProduct(target);
+        if (failed(schedule.verifyTarget(op, target)))
+          return WalkResult::interrupt();
         op->setAttr(kScheduleAttrName, schedule);
         remarkSchedule(func, op, schedule, target, isGiven);
       }

@@ -139,10 +139,20 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
 
   keyBlock = allocateWidened(key);
   valueBlock = allocateWidened(value);
-  emitPrefetchBefore(op.getQuery(), own, firstRow);
-  // A store of less than a line reads it first.
-  emitPrefetch(op.getOutput(), own, firstRow, x.add(firstRow, rows),
-               /*isWrite=*/true);
+  // The next task is likely that of the rows before. A store of less than a
+  // line reads it first.
+  Value before = beginOfTile(firstRow);
+  if (isPaired()) {
+    // A line from memory takes as long as a panel: all at once would keep the
+    // first panels waiting.
+    upcoming = {
+        viewRows(b, op.getQuery(), own, before, x.sub(firstRow, before)),
+        viewRows(b, op.getOutput(), own, firstRow, rows)};
+  } else {
+    emitPrefetch(op.getQuery(), own, before, firstRow);
+    emitPrefetch(op.getOutput(), own, firstRow, x.add(firstRow, rows),
+                 /*isWrite=*/true);
+  }
   emitBlocks(queryTile, {batch, head, firstRow}, rows, zero, keyCount);
 
   if (storedValueDim != valueDim)
@@ -160,8 +170,41 @@ void AttentionTiling::packKeysAndValues(Value batches) {
                                  kPairedPanel);
   int64_t valueDim =
       llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
-  key = packChunks(batches, key, {keyDim}, 1);
+  Value inPlace = isPackedKey();
+  Value packed =
+      packChunks(inPlace ? x.select(inPlace, x.constant(0), batches) : batches,
+                 key, {keyDim}, 1);
+  if (inPlace) {
+    auto type = cast<MemRefType>(packed.getType());
+    auto layout = StridedLayoutAttr::get(
+        b.getContext(), ShapedType::kDynamic,
+        {ShapedType::kDynamic, ShapedType::kDynamic, keyDim, 1});
+    type = MemRefType::get(type.getShape(), type.getElementType(), layout);
+    key = arith::SelectOp::create(b, inPlace,
+                                  memref::CastOp::create(b, type, key),
+                                  memref::CastOp::create(b, type, packed));
+  } else {
+    key = packed;
+  }
   value = packChunks(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
+}
+
+Value AttentionTiling::isPackedKey() {
+  auto type = cast<MemRefType>(key.getType());
+  int64_t keyDim = type.getDimSize(3), offset;
+  SmallVector<int64_t> strides;
+  if (!type.getElementType().isBF16() || keyDim % kPairedPanel ||
+      failed(type.getStridesAndOffset(strides, offset)) || strides[3] != 1)
+    return {};
+  Value rowStride =
+      memref::ExtractStridedMetadataOp::create(b, key).getStrides()[2];
+  auto equal = [&](Value left, int64_t right) {
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left,
+                                         x.constant(right));
+  };
+  return b.createOrFold<arith::AndIOp>(
+      equal(rowStride, keyDim),
+      equal(x.sub(keyCount, x.roundDown(keyCount, kPairedPanel)), 0));
 }
 
 Value AttentionTiling::packChunks(Value batches, Value source,
@@ -365,7 +408,7 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
       return op.emitOpError("has no kernel for the element type ") << element;
   }
   Kernel kernel = op.getSchedule()->getKernel();
-  if (kernel == Kernel::BF16Tiles || kernel == Kernel::BF16Vectors)
+  if (isPairedKernel(kernel))
     for (Value operand : op->getOperands().take_front(3))
       if (Type element = getElementTypeOrSelf(operand.getType());
           !element.isBF16())

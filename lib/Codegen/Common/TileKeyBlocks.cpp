@@ -27,6 +27,7 @@ void AttentionTiling::emitBlocks(Value queryTile, std::array<Value, 3> position,
   at.push_back(x.constant(0));
   for (auto [index, offset] : llvm::enumerate(op.getOffsets()))
     at[index] = x.add(at[index], offset);
+  firstFullKey = keyBegin;
   if (!op.getMask().empty())
     return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
   Value step = schedule.getKernel() == Kernel::QueriesInLanes
@@ -76,11 +77,9 @@ void AttentionTiling::emitPrefetch(Value memref, ValueRange leading,
   }
 }
 
-void AttentionTiling::emitPrefetchBefore(Value memref, ValueRange leading,
-                                         Value end) {
-  Value begin = b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(tileRows)),
-                                               x.constant(0));
-  emitPrefetch(memref, leading, begin, end);
+Value AttentionTiling::beginOfTile(Value end) {
+  return b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(tileRows)),
+                                        x.constant(0));
 }
 
 void AttentionTiling::remarkUnknown(Operation *unknown) {
@@ -115,6 +114,7 @@ Value AttentionTiling::isWhole(Value key, Value count) {
 void AttentionTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
                                            BlockVisibility &classes,
                                            const TileBounds &bounds) {
+  firstFullKey = bounds.lower;
   emitLoop(bounds.lower, bounds.upper, [&](Value key) {
     Value count = blockCount(key, bounds.upper);
     Value first = x.add(at[3], key);
@@ -148,8 +148,9 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   // The next task is likely that of the rows before, which sees as many keys
   // before these.
   if (!isPaired() && !isZeroInteger(bounds.lower)) {
-    emitPrefetchBefore(op.getKey(), keyAt, bounds.lower);
-    emitPrefetchBefore(op.getValue(), valueAt, bounds.lower);
+    Value before = beginOfTile(bounds.lower);
+    emitPrefetch(op.getKey(), keyAt, before, bounds.lower);
+    emitPrefetch(op.getValue(), valueAt, before, bounds.lower);
   }
   // Packed values are read by whole panels.
   if (isPaired())
@@ -187,6 +188,7 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   isLast = b.createOrFold<arith::AndIOp>(isLast, isWhole(fullLower, fullKeys));
   fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, step));
   Value fullUpper = x.add(fullLower, fullKeys);
+  firstFullKey = fullLower;
   Value fullBlocks = x.ceilDiv(fullKeys, blockKeys);
   Value tailBlocks = x.ceilDiv(x.sub(bounds.upper, fullUpper), blockKeys);
   // The head range ends where the full range begins, even when that is empty.
@@ -253,9 +255,22 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
     keys = widen(keys, keyBlock);
     values = widen(values, valueBlock);
   }
+  // The first block that has room for it brings what the task needs next.
+  SmallVector<Value> soon;
+  if (!masked)
+    for (Value rows : upcoming) {
+      Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                                    key, firstFullKey);
+      int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
+      Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));
+      soon.push_back(memref::SubViewOp::create(
+          b, rows, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+          ArrayRef<OpFoldResult>{count, b.getIndexAttr(columns)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)}));
+    }
   auto block = OnlineAttentionOp::create(
       b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-      at[2], x.add(at[3], key), rows,
+      at[2], x.add(at[3], key), rows, soon,
       scalesScores() ? op.getScaleAttr() : FloatAttr(),
       headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
   IRMapping mapping;

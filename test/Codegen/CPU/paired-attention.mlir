@@ -20,6 +20,8 @@
 // TILES-ASM: ldtilecfg
 // TILES-ASM-NOT: ldtilecfg
 // TILES-ASM-NOT: tilestored %tmm{{[0-7]}}, {{.*}}(%rsp
+// Keys and values do not push sums and weights out of the first cache.
+// TILES-ASM: tileloaddt1
 // TILES-ASM: tdpbf16ps
 // TILES-ASM-NOT: ldtilecfg
 // TILES-ASM-NOT: tilestored %tmm{{[0-7]}}, {{.*}}(%rsp

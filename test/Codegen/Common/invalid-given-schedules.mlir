@@ -40,3 +40,27 @@ func.func @no_tiles(%q: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%q : tensor<?x8x?x64xbf16>) scale 1.0 schedule(<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16>) -> tensor<?x8x?x64xbf16>
   return %o : tensor<?x8x?x64xbf16>
 }
+
+// -----
+
+func.func @other_lanes(%q: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
+  // expected-error @below {{has a schedule of 8 lanes, but vectors of avx512 have 16}}
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 8>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
+// -----
+
+func.func @product_other_lanes(%a: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  // expected-error @below {{has a schedule of 8 lanes, but vectors of avx512 have 16}}
+  %d = linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 4], lanes = 8>} ins(%a, %a : tensor<32x32xf32>, tensor<32x32xf32>) outs(%a : tensor<32x32xf32>) -> tensor<32x32xf32>
+  return %d : tensor<32x32xf32>
+}
+
+// -----
+
+func.func @split(%q: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
+  // expected-error @below {{schedule has a split of 2048 keys, expected none for queries_in_lanes}}
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16, split = 2048>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}

@@ -27,6 +27,21 @@
 
 // -----
 
+// expected-error @below {{schedule has a split of 2048 keys, expected none for queries_in_lanes}}
+#split_rows = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16, split = 2048>
+
+// -----
+
+// expected-error @below {{schedule has a split of 1024 keys, expected none for bf16_tiles}}
+#split_pairs = #attn.schedule<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16, split = 1024>
+
+// -----
+
+// expected-error @below {{schedule has a split of 64 keys, expected none for gemm}}
+#split_product = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 4], lanes = 16, split = 64>
+
+// -----
+
 func.func @on_tensors(%q: tensor<1x1x?x8xf32>, %o: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
   // expected-error @below {{must be on buffers to be tiled}}
   %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>) outs(%o : tensor<1x1x?x8xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>) -> tensor<1x1x?x8xf32>

@@ -1,5 +1,4 @@
-// Each target gets tiles of its registers and lanes; a schedule that is there
-// stays.
+// Each target gets tiles of its registers and lanes.
 
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v3},func.func(attn-select-schedule))' | FileCheck %s --check-prefixes=CHECK,AVX2
@@ -70,9 +69,9 @@ func.func @decode_narrow(%q: tensor<?x6x1x32xbf16>, %k: tensor<?x2x?x32xbf16>, %
 // CHECK-LABEL: func.func @bf16
 // AVX512: kernel = queries_in_lanes
 // TILES-LABEL: func.func @bf16
-// TILES: attn.attention {{.*}} schedule(<kernel = bf16_tiles, tile = [32, 1024], registers = [2, 2], lanes = 16>)
+// TILES: attn.attention {{.*}} schedule(<kernel = bf16_tiles, tile = [32, 2048], registers = [2, 2], lanes = 16>)
 // VECTORS-LABEL: func.func @bf16
-// VECTORS: attn.attention {{.*}} schedule(<kernel = bf16_vectors, tile = [32, 1024], registers = [8, 2], lanes = 16>)
+// VECTORS: attn.attention {{.*}} schedule(<kernel = bf16_vectors, tile = [32, 2048], registers = [8, 2], lanes = 16>)
 func.func @bf16(%q: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%init : tensor<?x8x?x64xbf16>) scale 1.0 -> tensor<?x8x?x64xbf16>
   return %o : tensor<?x8x?x64xbf16>
@@ -104,14 +103,4 @@ func.func @too_many_rows(%q: tensor<?x6x3x64xf32>, %k: tensor<?x2x?x64xf32>, %in
 func.func @matrix_product(%a: tensor<?x32xf32>, %b: tensor<32x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %d = linalg.matmul ins(%a, %b : tensor<?x32xf32>, tensor<32x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
   return %d : tensor<?x?xf32>
-}
-
-// A schedule written by hand is left alone.
-// CHECK-LABEL: func.func @by_hand
-// CHECK: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 7], registers = [3, 1], lanes = 16>)
-// CHECK: linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [5, 32], registers = [2, 2], lanes = 16>}
-func.func @by_hand(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>, %a: tensor<32x32xf32>, %c: tensor<32x32xf32>) -> (tensor<?x8x?x64xf32>, tensor<32x32xf32>) {
-  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%init : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [128, 7], registers = [3, 1], lanes = 16>) -> tensor<?x8x?x64xf32>
-  %d = linalg.matmul {attn.schedule = #attn.schedule<kernel = gemm, tile = [5, 32], registers = [2, 2], lanes = 16>} ins(%a, %a : tensor<32x32xf32>, tensor<32x32xf32>) outs(%c : tensor<32x32xf32>) -> tensor<32x32xf32>
-  return %o, %d : tensor<?x8x?x64xf32>, tensor<32x32xf32>
 }

@@ -23,12 +23,38 @@
 // CHECK: memref.subview %[[KEYS]][%[[B]], %{{.*}}, %[[J]], 0] [1, 1, %[[COUNT]], 64]
 // CHECK: %[[PANEL:.*]] = arith.divui %[[J]], %c32
 // CHECK: memref.subview %[[VALUES]][%[[B]], %{{.*}}, %[[PANEL]], 0, 0] [1, 1, %{{.*}}, 32, 32]
-// CHECK: attn.online_attention ins(%[[TILE]], {{.*}} scale 1.250000e-01 schedule(<kernel = bf16_tiles
+// The queries of the next task and the results of this one come near in the first block.
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[J]], %c0
+// CHECK: %[[ROWS:.*]] = arith.select %[[FIRST]], %{{.*}}, %c0
+// CHECK: %[[NEXT:.*]] = memref.subview %{{.*}}[0, 0] [%[[ROWS]], 40]
+// CHECK: %[[RESULT:.*]] = memref.subview %{{.*}}[0, 0] [%{{.*}}, 20]
+// CHECK: attn.online_attention ins(%[[TILE]], {{.*}} scale 1.250000e-01 upcoming(%[[NEXT]], %[[RESULT]] : {{.*}}) schedule(<kernel = bf16_tiles
 // The output has fewer features than the tile.
 // CHECK: memref.reinterpret_cast {{.*}} sizes: [1, 32, 20], strides: [1, 1, 32]
 // CHECK: attn.merge_partials
 func.func @unmasked(%q: memref<?x8x?x40xbf16>, %k: memref<?x2x?x40xbf16>, %v: memref<?x2x?x20xbf16>, %o: memref<?x8x?x20xbf16>) {
   attn.attention ins(%q, %k, %v : memref<?x8x?x40xbf16>, memref<?x2x?x40xbf16>, memref<?x2x?x20xbf16>) outs(%o : memref<?x8x?x20xbf16>) scale 0.125 schedule(<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16>)
+  return
+}
+
+// -----
+
+// Keys that lie as whole panels of rows are not copied: then there are no tasks to
+// copy them.
+// CHECK-LABEL: func.func @keys_in_place
+// CHECK-SAME: %[[K:[^:]*]]: memref<1x2x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[STRIDES:.*]]:4 = memref.extract_strided_metadata %[[K]]
+// CHECK-DAG: %[[ADJACENT:.*]] = arith.cmpi eq, %[[STRIDES]]#2, %c64
+// CHECK-DAG: %[[WHOLE:.*]] = arith.cmpi eq, %{{.*}}, %c0
+// CHECK: %[[IN_PLACE:.*]] = arith.andi %[[ADJACENT]], %[[WHOLE]]
+// CHECK: %[[COPIES:.*]] = arith.select %[[IN_PLACE]], %c0, %c1
+// CHECK: %[[PACKED:.*]] = memref.alloc(%[[COPIES]], {{.*}}) : memref<?x2x?x64xbf16>
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%[[COPIES]], 2, %{{.*}}) {
+// CHECK-DAG: %[[GIVEN:.*]] = memref.cast %[[K]]
+// CHECK-DAG: %[[OWN:.*]] = memref.cast %[[PACKED]]
+// CHECK: arith.select %[[IN_PLACE]], %[[GIVEN]], %[[OWN]] : memref<{{.*}}, strided<[?, ?, 64, 1], offset: ?>>
+func.func @keys_in_place(%k: memref<1x2x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %v: memref<1x2x?x64xbf16>, %q: memref<1x8x?x64xbf16>, %o: memref<1x8x?x64xbf16>) {
+  attn.attention ins(%q, %k, %v : memref<1x8x?x64xbf16>, memref<1x2x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, memref<1x2x?x64xbf16>) outs(%o : memref<1x8x?x64xbf16>) scale 0.125 schedule(<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16>)
   return
 }
 

@@ -77,6 +77,16 @@ func.func @online_c7(%q: memref<4x32x2xbf16>, %k: memref<?x8xbf16>, %v: memref<?
 
 // -----
 
+// online_attention C8: rows that are brought near are whole lines
+func.func @online_c8(%q: memref<4x32x2xbf16>, %k: memref<?x8xbf16>, %v: memref<?x8x32xbf16>, %acc: memref<32x8xf32>, %m: memref<32xf32>, %rows: memref<32x?xf32>, %i: index) {
+  // expected-error @+1 {{head dim of upcoming must be static and positive, got 'memref<32x?xf32>' (C8)}}
+  attn.online_attention ins(%q, %k, %v : memref<4x32x2xbf16>, memref<?x8xbf16>, memref<?x8x32xbf16>)
+    outs(%acc, %m, %m : memref<32x8xf32>, memref<32xf32>, memref<32xf32>) at(%i, %i, %i, %i) upcoming(%rows : memref<32x?xf32>)
+  return
+}
+
+// -----
+
 // online_attention C1: ranks
 func.func @online_c1(%q: memref<8x64xf32>, %acc: memref<8x64xf32>, %i: index) {
   // expected-error @+1 {{max must be a tensor or memref of rank 1, got 'memref<8x64xf32>' (C1)}}

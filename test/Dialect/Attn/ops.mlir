@@ -116,7 +116,7 @@ func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: ten
 // CHECK: attn.pack ins(%{{.*}} : memref<?x64xf16>) outs(%{{.*}} : memref<64x64xf32, strided<[1, 64]>>) factor 1.250000e-01
 // CHECK: attn.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
 // CHECK-SAME: outs(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
-// CHECK-SAME: at(%{{[^)]*}}) mask {
+// CHECK-SAME: at(%{{[^)]*}}) rows(%{{.*}}) upcoming(%{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x32xf32>) mask {
 // CHECK: attn.merge_partials ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
 // CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<?x32xf16>, memref<?xf32>)
 func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1, 64]>>,
@@ -127,7 +127,7 @@ func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1,
   attn.pack ins(%source : memref<?x64xf16>) outs(%tile : memref<64x64xf32, strided<[1, 64]>>) factor 0.125
   attn.online_attention ins(%q, %k, %v : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
       outs(%acc, %stat, %stat : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
-      at(%at, %at, %at, %at) mask {
+      at(%at, %at, %at, %at) rows(%at) upcoming(%q, %v : memref<64x64xf32>, memref<?x32xf32>) mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %visible = arith.cmpi sle, %j, %i : index
     attn.yield %visible : i1

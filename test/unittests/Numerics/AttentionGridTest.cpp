@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NumericsTest.h"
+#include "AttentionGraph.h"
 
 #include <cmath>
 
@@ -68,13 +68,15 @@ int64_t segmentAt(int64_t position) { return position * position / 700; }
 
 /// The chain with one mask, as a user writes it. Value heads have `headDim + 3`
 /// features, so that nothing rests on equal head dims.
-std::string graph(int64_t headDim, MaskKind mask) {
-  std::string qk = "tensor<?x2x?x" + std::to_string(headDim) + "xf32>";
-  std::string kv = "tensor<?x1x?x" + std::to_string(headDim) + "xf32>";
-  std::string v = "tensor<?x1x?x" + std::to_string(headDim + 3) + "xf32>";
-  std::string o = "tensor<?x2x?x" + std::to_string(headDim + 3) + "xf32>";
-  std::string s = "tensor<?x2x?x?xf32>";
-  std::string extra, scoreOp, clause, scores = "%t";
+AttentionGraph graph(int64_t headDim, MaskKind mask) {
+  AttentionGraph graph;
+  graph.heads = kHeads;
+  graph.keyHeads = kKeyHeads;
+  graph.headDim = headDim;
+  graph.valueDim = headDim + 3;
+  graph.scale = "0.375";
+  std::string &extra = graph.extra, &clause = graph.clause;
+  std::string s = graph.scoresType();
   switch (mask) {
   case MaskKind::None:
     break;
@@ -101,12 +103,10 @@ std::string graph(int64_t headDim, MaskKind mask) {
     break;
   case MaskKind::Bias:
     extra = ", %extra: tensor<2x?x?xf32>";
-    scoreOp = "%u = attn.bias %t, %extra : " + s + ", tensor<2x?x?xf32>\n";
-    scores = "%u";
+    graph.scoreOps = "%t = attn.bias %u, %extra : " + s + ", tensor<2x?x?xf32>";
     break;
   case MaskKind::Softcap:
-    scoreOp = "%u = attn.softcap %t at 1.5 : " + s + "\n";
-    scores = "%u";
+    graph.scoreOps = "%t = attn.softcap %u at 1.5 : " + s;
     clause = "causal(top_left)";
     break;
   case MaskKind::Region:
@@ -162,12 +162,7 @@ std::string graph(int64_t headDim, MaskKind mask) {
       })";
     break;
   }
-  return "func.func @f(%q: " + qk + ", %k: " + kv + ", %v: " + v + extra +
-         ") -> " + o + " {\n%s = attn.qk %q, %k : " + qk + ", " + kv + " -> " +
-         s + "\n%t = attn.scale %s by 0.375 : " + s + "\n" + scoreOp +
-         "%p = attn.masked_softmax " + scores + " " + clause + " : " + s +
-         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " + o +
-         "\nreturn %o : " + o + "\n}\n";
+  return graph;
 }
 
 void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
@@ -175,9 +170,6 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
   SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " + std::to_string(skv));
   bool flush = (sq + skv) % 2 == 0;
   int64_t valueDim = headDim + 3;
-  auto pattern = [](int64_t seed) {
-    return [seed](int64_t n) { return patternAt(seed, n); };
-  };
   Operand q(ElementType::f32, {kBatch, kHeads, sq, headDim}, flush, pattern(0));
   Operand k(ElementType::f32, {kBatch, kKeyHeads, skv, headDim}, flush,
             pattern(1));
@@ -289,20 +281,14 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
   if (more)
     inputs.push_back(more->view);
 
-  auto expected = llvm::cantFail(
-      reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                           Tensor64::from(v.host), options));
-  Operand o(ElementType::f32, {kBatch, kHeads, sq, valueDim}, flush,
-            [](int64_t) { return NAN; });
-  llvm::Error error = module.run("f", inputs, o.view);
-  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-  Comparison comparison = compare(o.fetch(), expected.o.data);
   // Scores reach 0.375 * 2.25 * D here, beyond the unit variance of the bound,
   // and their rounding grows with them.
   double spread =
       std::max(1.0, 0.375 * std::sqrt(static_cast<double>(headDim)));
   double bound = attentionBound(ElementType::f32, 1.5) * spread;
-  EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+  expectAttention(run(module, inputs, ElementType::f32,
+                      {kBatch, kHeads, sq, valueDim}, /*threads=*/1, flush),
+                  q, k, v, options, bound);
 }
 
 class AttentionGrid : public testing::TestWithParam<const char *> {};
@@ -320,7 +306,7 @@ TEST_P(AttentionGrid, MatchesF64) {
         continue;
       SCOPED_TRACE("D " + std::to_string(headDim) + ", mask " + name);
       std::unique_ptr<CompiledModule> module =
-          compile(graph(headDim, mask), GetParam());
+          compile(graph(headDim, mask).text(), GetParam());
       ASSERT_TRUE(module);
       size_t pair = turn;
       for (int64_t sq : kLengths)

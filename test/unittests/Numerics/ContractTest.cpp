@@ -11,52 +11,37 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NumericsTest.h"
+#include "AttentionGraph.h"
 
 #include <cfloat>
 #include <cmath>
 
 using namespace attn;
-using attn::reference::Tensor64;
 using namespace attn::test;
 
 namespace {
 
-using Shape = llvm::SmallVector<int64_t>;
+constexpr ElementType f32 = ElementType::f32;
 
-/// One head; `clause` is the softmax's, `extra` an argument after v.
-std::string graph(int64_t headDim, const std::string &clause,
-                  const std::string &extra = "",
-                  const std::string &scoreOp = "") {
-  std::string d = std::to_string(headDim);
-  std::string t = "tensor<?x1x?x" + d + "xf32>", s = "tensor<?x1x?x?xf32>";
-  return "func.func @f(%q: " + t + ", %k: " + t + ", %v: " + t + extra +
-         ") -> " + t + " {\n%s = attn.qk %q, %k : " + t + ", " + t + " -> " +
-         s + "\n" +
-         (scoreOp.empty() ? "%t = attn.scale %s by 1.0 : " + s : scoreOp) +
-         "\n%p = attn.masked_softmax %t " + clause + " : " + s +
-         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + t + " -> " + t +
-         "\nreturn %o : " + t + "\n}\n";
-}
-
-/// Runs `f` with one thread unless said otherwise.
-HostTensor run(CompiledModule &module, std::vector<CallArgument> inputs,
-               const Shape &shape, unsigned threads = 1) {
-  Operand o(ElementType::f32, shape, true, [](int64_t) { return NAN; });
-  RunConfig config;
-  config.threads = threads;
-  llvm::Error error = module.run("f", inputs, o.view, config);
-  EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-  o.fetch();
-  return std::move(o.host);
+/// One head of `dim` features; `clause` is the softmax's, `extra` what comes
+/// after v, and `scoreOps` make %t of %u.
+AttentionGraph graph(int64_t dim, const std::string &clause = "",
+                     const std::string &extra = "",
+                     const std::string &scoreOps = "") {
+  AttentionGraph graph;
+  graph.headDim = graph.valueDim = dim;
+  graph.clause = clause;
+  graph.extra = extra;
+  graph.scoreOps = scoreOps;
+  return graph;
 }
 
 class Contract : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override { SKIP_UNLESS_EXECUTABLE(GetParam()); }
 
-  std::unique_ptr<CompiledModule> compileGraph(const std::string &text) {
-    std::unique_ptr<CompiledModule> module = compile(text, GetParam());
+  std::unique_ptr<CompiledModule> compileGraph(const AttentionGraph &graph) {
+    std::unique_ptr<CompiledModule> module = compile(graph.text(), GetParam());
     EXPECT_TRUE(module);
     return module;
   }
@@ -64,16 +49,14 @@ protected:
 
 TEST_P(Contract, WeightsOfThreeScores) {
   // softmax(2.0, 1.0, 0.5) with the identity as values.
-  auto module = compileGraph(graph(3, ""));
+  auto module = compileGraph(graph(3));
   ASSERT_TRUE(module);
   double scores[] = {2.0, 1.0, 0.5};
-  Operand q(ElementType::f32, {1, 1, 1, 3}, true,
-            [](int64_t n) { return n == 0; });
-  Operand k(ElementType::f32, {1, 1, 3, 3}, true,
+  Operand q(f32, {1, 1, 1, 3}, true, [](int64_t n) { return n == 0; });
+  Operand k(f32, {1, 1, 3, 3}, true,
             [&](int64_t n) { return n % 3 == 0 ? scores[n / 3] : 0.0; });
-  Operand v(ElementType::f32, {1, 1, 3, 3}, true,
-            [](int64_t n) { return n % 4 == 0; });
-  HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 1, 1, 3});
+  Operand v(f32, {1, 1, 3, 3}, true, [](int64_t n) { return n % 4 == 0; });
+  HostTensor o = run(*module, {q.view, k.view, v.view}, f32, {1, 1, 1, 3});
   EXPECT_NEAR(o.get(0), 0.6285, 1e-4);
   EXPECT_NEAR(o.get(1), 0.2312, 1e-4);
   EXPECT_NEAR(o.get(2), 0.1402, 1e-4);
@@ -105,28 +88,21 @@ TEST_P(Contract, HiddenMeansAbsent) {
         options.scale = 1.0;
         options.mask =
             causal ? reference::causal(value) : reference::lengths({length});
-        auto clean = [](int64_t seed) {
-          return [seed](int64_t n) { return patternAt(seed, n) / 4; };
-        };
         auto poisoned = [&](int64_t seed) {
           return [=](int64_t n) {
             return n / dim >= length ? poison : patternAt(seed, n) / 4;
           };
         };
         Shape kv{1, 1, keys, dim};
-        Operand q(ElementType::f32, {1, 1, rows, dim}, true, clean(0));
-        Operand k(ElementType::f32, kv, true, poisoned(1));
-        Operand v(ElementType::f32, kv, true, poisoned(2));
-        Operand cleanK(ElementType::f32, kv, true, clean(1));
-        Operand cleanV(ElementType::f32, kv, true, clean(2));
+        Operand q(f32, {1, 1, rows, dim}, true, pattern(0, 0.25));
+        Operand k(f32, kv, true, poisoned(1));
+        Operand v(f32, kv, true, poisoned(2));
+        Operand cleanK(f32, kv, true, pattern(1, 0.25));
+        Operand cleanV(f32, kv, true, pattern(2, 0.25));
         Operand n(ElementType::i32, {1}, true, [&](int64_t) { return value; });
-        auto expected = llvm::cantFail(reference::attention(
-            Tensor64::from(q.host), Tensor64::from(cleanK.host),
-            Tensor64::from(cleanV.host), options));
-        HostTensor o =
-            run(*module, {q.view, k.view, v.view, n.view}, {1, 1, rows, dim});
-        Comparison comparison = compare(o, expected.o.data);
-        EXPECT_TRUE(comparison.within(4e-6)) << comparison.describe(4e-6);
+        expectAttention(run(*module, {q.view, k.view, v.view, n.view}, f32,
+                            {1, 1, rows, dim}),
+                        q, cleanK, cleanV, options, 4e-6);
       }
   }
 }
@@ -135,7 +111,7 @@ TEST_P(Contract, HiddenMeansAbsent) {
 TEST_P(Contract, HiddenByTensorsMeansAbsent) {
   constexpr int64_t rows = 70, keys = 150, dim = 20;
   struct Form {
-    const char *clause, *extra, *scoreOp;
+    const char *clause, *extra, *scoreOps;
     std::vector<Shape> shapes;
     ElementType type;
     /// Element `n` of operand `which` when keys from `length` on are hidden.
@@ -176,7 +152,7 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
        }},
       {"",
        ", %a: tensor<?x?xf16>",
-       "%t = attn.bias %s, %a : tensor<?x1x?x?xf32>, tensor<?x?xf16>",
+       "%t = attn.bias %u, %a : tensor<?x1x?x?xf32>, tensor<?x?xf16>",
        {{rows, keys}},
        ElementType::f16,
        [](size_t, int64_t n, int64_t length) {
@@ -185,7 +161,7 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
   for (const Form &form : forms) {
     SCOPED_TRACE(form.clause);
     auto module =
-        compileGraph(graph(dim, form.clause, form.extra, form.scoreOp));
+        compileGraph(graph(dim, form.clause, form.extra, form.scoreOps));
     ASSERT_TRUE(module);
     for (double poison : {(double)NAN, (double)-INFINITY})
       for (int64_t length : {0, 1, 37, 64, 149}) {
@@ -193,20 +169,17 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
         reference::AttentionOptions options;
         options.scale = 1.0;
         options.mask = reference::lengths({length});
-        auto clean = [](int64_t seed) {
-          return [seed](int64_t n) { return patternAt(seed, n) / 4; };
-        };
         auto poisoned = [&](int64_t seed) {
           return [=](int64_t n) {
             return n / dim >= length ? poison : patternAt(seed, n) / 4;
           };
         };
         Shape kv{1, 1, keys, dim};
-        Operand q(ElementType::f32, {1, 1, rows, dim}, true, clean(0));
-        Operand k(ElementType::f32, kv, true, poisoned(1));
-        Operand v(ElementType::f32, kv, true, poisoned(2));
-        Operand cleanK(ElementType::f32, kv, true, clean(1));
-        Operand cleanV(ElementType::f32, kv, true, clean(2));
+        Operand q(f32, {1, 1, rows, dim}, true, pattern(0, 0.25));
+        Operand k(f32, kv, true, poisoned(1));
+        Operand v(f32, kv, true, poisoned(2));
+        Operand cleanK(f32, kv, true, pattern(1, 0.25));
+        Operand cleanV(f32, kv, true, pattern(2, 0.25));
         std::vector<CallArgument> inputs{q.view, k.view, v.view};
         std::vector<std::unique_ptr<Operand>> extras;
         for (auto [which, shape] : llvm::enumerate(form.shapes)) {
@@ -217,12 +190,8 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
               }));
           inputs.push_back(extras.back()->view);
         }
-        auto expected = llvm::cantFail(reference::attention(
-            Tensor64::from(q.host), Tensor64::from(cleanK.host),
-            Tensor64::from(cleanV.host), options));
-        HostTensor o = run(*module, inputs, {1, 1, rows, dim});
-        Comparison comparison = compare(o, expected.o.data);
-        EXPECT_TRUE(comparison.within(4e-6)) << comparison.describe(4e-6);
+        expectAttention(run(*module, inputs, f32, {1, 1, rows, dim}), q, cleanK,
+                        cleanV, options, 4e-6);
       }
   }
 }
@@ -245,10 +214,10 @@ TEST_P(Contract, VisibleNaNReachesItsRowsOnly) {
         };
       };
       Shape shape{1, 1, rows, dim};
-      Operand q(ElementType::f32, shape, true, maker(0));
-      Operand k(ElementType::f32, shape, true, maker(1));
-      Operand v(ElementType::f32, shape, true, maker(2));
-      HostTensor o = run(*module, {q.view, k.view, v.view}, shape);
+      Operand q(f32, shape, true, maker(0));
+      Operand k(f32, shape, true, maker(1));
+      Operand v(f32, shape, true, maker(2));
+      HostTensor o = run(*module, {q.view, k.view, v.view}, f32, shape);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t d = 0; d < dim; ++d) {
           bool reached = operand == 0   ? i == bad
@@ -263,26 +232,19 @@ TEST_P(Contract, VisibleNaNReachesItsRowsOnly) {
 /// Scores far beyond the range of half floats, rising and falling from block to
 /// block, in both directions: the running maximum must carry.
 TEST_P(Contract, HugeScores) {
-  auto module = compileGraph(graph(1, ""));
+  auto module = compileGraph(graph(1));
   ASSERT_TRUE(module);
   constexpr int64_t keys = 300;
   for (double slope : {1000.0, -1000.0, 50.0, -50.0, 0.0}) {
-    Operand q(ElementType::f32, {1, 1, 2, 1}, true,
+    SCOPED_TRACE("slope " + std::to_string(slope));
+    Operand q(f32, {1, 1, 2, 1}, true,
               [](int64_t n) { return n == 0 ? 1.0 : -1.0; });
-    Operand k(ElementType::f32, {1, 1, keys, 1}, true,
-              [&](int64_t n) { return slope * n; });
-    Operand v(ElementType::f32, {1, 1, keys, 1}, true,
-              [](int64_t n) { return n; });
+    Operand k(f32, {1, 1, keys, 1}, true, [&](int64_t n) { return slope * n; });
+    Operand v(f32, {1, 1, keys, 1}, true, [](int64_t n) { return n; });
     reference::AttentionOptions options;
     options.scale = 1.0;
-    auto expected = llvm::cantFail(
-        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                             Tensor64::from(v.host), options));
-    HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 1, 2, 1});
-    Comparison comparison = compare(o, expected.o.data);
-    double bound = attentionBound(ElementType::f32, keys);
-    EXPECT_TRUE(comparison.within(bound))
-        << "slope " << slope << ": " << comparison.describe(bound);
+    expectAttention(run(*module, {q.view, k.view, v.view}, f32, {1, 1, 2, 1}),
+                    q, k, v, options, attentionBound(f32, keys));
   }
 }
 
@@ -292,16 +254,13 @@ TEST_P(Contract, LowestBiasIsUniformAndInfinityHides) {
   std::string s = "tensor<?x1x?x?xf32>";
   auto module =
       compileGraph(graph(4, "", ", %n: tensor<?x?xf32>",
-                         "%t = attn.bias %s, %n : " + s + ", tensor<?x?xf32>"));
+                         "%t = attn.bias %u, %n : " + s + ", tensor<?x?xf32>"));
   ASSERT_TRUE(module);
   constexpr int64_t rows = 3, keys = 90;
-  Operand q(ElementType::f32, {1, 1, rows, 4}, true,
-            [](int64_t n) { return patternAt(0, n); });
-  Operand k(ElementType::f32, {1, 1, keys, 4}, true,
-            [](int64_t n) { return patternAt(1, n); });
-  Operand v(ElementType::f32, {1, 1, keys, 4}, true,
-            [](int64_t n) { return n / 4; });
-  Operand bias(ElementType::f32, {rows, keys}, true, [](int64_t n) {
+  Operand q(f32, {1, 1, rows, 4}, true, pattern(0));
+  Operand k(f32, {1, 1, keys, 4}, true, pattern(1));
+  Operand v(f32, {1, 1, keys, 4}, true, [](int64_t n) { return n / 4; });
+  Operand bias(f32, {rows, keys}, true, [](int64_t n) {
     int64_t i = n / keys, j = n % keys;
     if (i == 0)
       return -(double)FLT_MAX;
@@ -311,7 +270,7 @@ TEST_P(Contract, LowestBiasIsUniformAndInfinityHides) {
     return j < 70 ? -(double)INFINITY : -(double)FLT_MAX;
   });
   HostTensor o =
-      run(*module, {q.view, k.view, v.view, bias.view}, {1, 1, rows, 4});
+      run(*module, {q.view, k.view, v.view, bias.view}, f32, {1, 1, rows, 4});
   EXPECT_NEAR(o.get(0), (keys - 1) / 2.0, 1e-3);
   EXPECT_EQ(o.get(4), 0.0);
   EXPECT_NEAR(o.get(8), (70 + keys - 1) / 2.0, 1e-3);
@@ -329,38 +288,30 @@ TEST_P(Contract, HugeWindows) {
     SCOPED_TRACE(clause);
     auto module = compileGraph(graph(dim, clause));
     ASSERT_TRUE(module);
-    Operand q(ElementType::f32, {1, 1, rows, dim}, true,
-              [](int64_t n) { return patternAt(0, n); });
-    Operand k(ElementType::f32, {1, 1, keys, dim}, true,
-              [](int64_t n) { return patternAt(1, n); });
-    Operand v(ElementType::f32, {1, 1, keys, dim}, true,
-              [](int64_t n) { return patternAt(2, n); });
+    Operand q(f32, {1, 1, rows, dim}, true, pattern(0));
+    Operand k(f32, {1, 1, keys, dim}, true, pattern(1));
+    Operand v(f32, {1, 1, keys, dim}, true, pattern(2));
     reference::AttentionOptions options;
     options.scale = 1.0;
     options.mask = reference::window(left, right, keys - rows);
-    auto expected = llvm::cantFail(
-        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                             Tensor64::from(v.host), options));
-    HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 1, rows, dim});
-    double bound = attentionBound(ElementType::f32, 1.5) *
-                   std::sqrt(static_cast<double>(dim));
-    Comparison comparison = compare(o, expected.o.data);
-    EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+    double bound =
+        attentionBound(f32, 1.5) * std::sqrt(static_cast<double>(dim));
+    expectAttention(
+        run(*module, {q.view, k.view, v.view}, f32, {1, 1, rows, dim}), q, k, v,
+        options, bound);
   }
 }
 
 /// Every NaN is one: payloads, signs and signalling bits too.
 TEST_P(Contract, NaNOfAnyBits) {
-  auto module = compileGraph(graph(8, ""));
+  auto module = compileGraph(graph(8));
   ASSERT_TRUE(module);
   for (uint32_t bits : {0x7fc00001u, 0x7f812345u, 0xffc001ffu, 0x7fffffffu}) {
     Shape shape{1, 1, 3, 8};
-    Operand q(ElementType::f32, shape, true,
-              [](int64_t n) { return patternAt(0, n); });
+    Operand q(f32, shape, true, pattern(0));
     memcpy(static_cast<char *>(q.view.data) + 9 * sizeof(float), &bits, 4);
-    Operand k(ElementType::f32, shape, true,
-              [](int64_t n) { return patternAt(1, n); });
-    HostTensor o = run(*module, {q.view, k.view, k.view}, shape);
+    Operand k(f32, shape, true, pattern(1));
+    HostTensor o = run(*module, {q.view, k.view, k.view}, f32, shape);
     for (int64_t n = 0; n < 24; ++n)
       EXPECT_EQ(std::isnan(o.get(n)), n / 8 == 1) << std::hex << bits;
   }
@@ -381,33 +332,26 @@ TEST_P(Contract, ProgramsDivideByAnything) {
         %odd = arith.cmpi eq, %x, %c0 : index
         %seen = arith.cmpi ne, %j, %c5 : index
         %big = arith.cmpi sle, %y, %i : index
-        %u = arith.andi %odd, %seen : i1
-        %w = arith.andi %u, %big : i1
+        %both = arith.andi %odd, %seen : i1
+        %w = arith.andi %both, %big : i1
         attn.yield %w : i1
       })",
                          "",
                          "%c2 = arith.constant 2 : index\n"
-                         "%t = attn.scale %s by 1.0 : tensor<?x1x?x?xf32>"));
+                         "%t = attn.scale %u by 1.0 : tensor<?x1x?x?xf32>"));
   ASSERT_TRUE(module);
   for (int64_t rows : {1, 15, 17, 70}) {
     Shape shape{1, 1, rows, 4};
-    auto make = [](int64_t seed) {
-      return [seed](int64_t n) { return patternAt(seed, n); };
-    };
-    Operand q(ElementType::f32, shape, true, make(0));
-    Operand k(ElementType::f32, {1, 1, 40, 4}, true, make(1));
-    Operand v(ElementType::f32, {1, 1, 40, 4}, true, make(2));
+    Operand q(f32, shape, true, pattern(0));
+    Operand k(f32, {1, 1, 40, 4}, true, pattern(1));
+    Operand v(f32, {1, 1, 40, 4}, true, pattern(2));
     reference::AttentionOptions options;
     options.scale = 1.0;
     options.mask = [=](int64_t, int64_t, int64_t i, int64_t j) {
       return j != 5 && j % (rows - i) == 0 && i / (j - 5) <= i;
     };
-    auto expected = llvm::cantFail(
-        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                             Tensor64::from(v.host), options));
-    HostTensor o = run(*module, {q.view, k.view, v.view}, shape);
-    Comparison comparison = compare(o, expected.o.data);
-    EXPECT_TRUE(comparison.within(1e-5)) << comparison.describe(1e-5);
+    expectAttention(run(*module, {q.view, k.view, v.view}, f32, shape), q, k, v,
+                    options, 1e-5);
   }
 }
 
@@ -420,13 +364,11 @@ TEST_P(Contract, HugeOffsets) {
        {std::numeric_limits<int64_t>::max(),
         std::numeric_limits<int64_t>::max() - 1, int64_t(1) << 50,
         std::numeric_limits<int64_t>::min()}) {
+    SCOPED_TRACE("offset " + std::to_string(offset));
     Shape shape{1, 1, 70, 4};
-    auto make = [](int64_t seed) {
-      return [seed](int64_t n) { return patternAt(seed, n); };
-    };
-    Operand q(ElementType::f32, shape, true, make(0));
-    Operand k(ElementType::f32, shape, true, make(1));
-    Operand v(ElementType::f32, shape, true, make(2));
+    Operand q(f32, shape, true, pattern(0));
+    Operand k(f32, shape, true, pattern(1));
+    Operand v(f32, shape, true, pattern(2));
     Operand n(ElementType::i64, {1}, true, [](int64_t) { return 0.0; });
     memcpy(n.view.data, &offset, sizeof(offset));
     reference::AttentionOptions options;
@@ -434,13 +376,8 @@ TEST_P(Contract, HugeOffsets) {
     options.mask = [=](int64_t, int64_t, int64_t, int64_t) {
       return offset > 0;
     };
-    auto expected = llvm::cantFail(
-        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                             Tensor64::from(v.host), options));
-    HostTensor o = run(*module, {q.view, k.view, v.view, n.view}, shape);
-    Comparison comparison = compare(o, expected.o.data);
-    EXPECT_TRUE(comparison.within(1e-5))
-        << offset << ": " << comparison.describe(1e-5);
+    expectAttention(run(*module, {q.view, k.view, v.view, n.view}, f32, shape),
+                    q, k, v, options, 1e-5);
   }
 }
 
@@ -448,28 +385,23 @@ TEST_P(Contract, HugeOffsets) {
 TEST_P(Contract, ScalesFarFromOne) {
   for (const char *factor : {"1.0e30", "1.0e-30", "0.0", "-3.0e20"}) {
     SCOPED_TRACE(factor);
-    auto module = compileGraph(graph(4, "", "",
-                                     std::string("%t = attn.scale %s by ") +
-                                         factor + " : tensor<?x1x?x?xf32>"));
+    AttentionGraph scaled = graph(4);
+    scaled.scale = factor;
+    auto module = compileGraph(scaled);
     ASSERT_TRUE(module);
     Shape shape{1, 1, 5, 4};
     double scale = std::atof(factor);
     // Scores come out near 1.
     double size = scale == 0 ? 1e15 : std::sqrt(1 / std::abs(scale));
-    Operand q(ElementType::f32, shape, true,
+    Operand q(f32, shape, true,
               [&](int64_t n) { return patternAt(0, n) * size * 1e15; });
-    Operand k(ElementType::f32, shape, true,
+    Operand k(f32, shape, true,
               [&](int64_t n) { return patternAt(1, n) * size * 1e-15; });
-    Operand v(ElementType::f32, shape, true,
-              [](int64_t n) { return patternAt(2, n); });
+    Operand v(f32, shape, true, pattern(2));
     reference::AttentionOptions options;
     options.scale = scale;
-    auto expected = llvm::cantFail(
-        reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                             Tensor64::from(v.host), options));
-    HostTensor o = run(*module, {q.view, k.view, v.view}, shape);
-    Comparison comparison = compare(o, expected.o.data);
-    EXPECT_TRUE(comparison.within(1e-5)) << comparison.describe(1e-5);
+    expectAttention(run(*module, {q.view, k.view, v.view}, f32, shape), q, k, v,
+                    options, 1e-5);
   }
 }
 
@@ -479,38 +411,12 @@ TEST_P(Contract, SameBitsForThreadsAndBatch) {
                          ", %n: tensor<?xi32>"));
   ASSERT_TRUE(module);
   constexpr int64_t batch = 3, rows = 130, keys = 200, dim = 40;
-  auto make = [](int64_t seed) {
-    return [seed](int64_t n) { return patternAt(seed, n) / 2; };
-  };
-  Operand q(ElementType::f32, {batch, 1, rows, dim}, true, make(0));
-  Operand k(ElementType::f32, {batch, 1, keys, dim}, true, make(1));
-  Operand v(ElementType::f32, {batch, 1, keys, dim}, true, make(2));
+  Operand q(f32, {batch, 1, rows, dim}, true, pattern(0, 0.5));
+  Operand k(f32, {batch, 1, keys, dim}, true, pattern(1, 0.5));
+  Operand v(f32, {batch, 1, keys, dim}, true, pattern(2, 0.5));
   Operand n(ElementType::i32, {batch}, true,
             [](int64_t b) { return 200 - 31 * b; });
-  Shape shape{batch, 1, rows, dim};
-  HostTensor one = run(*module, {q.view, k.view, v.view, n.view}, shape, 1);
-  for (unsigned threads : {2u, 3u, 4u}) {
-    HostTensor many =
-        run(*module, {q.view, k.view, v.view, n.view}, shape, threads);
-    EXPECT_EQ(memcmp(one.data(), many.data(), one.sizeInBytes()), 0)
-        << threads << " threads";
-  }
-  // One element of the batch alone.
-  for (int64_t b = 0; b < batch; ++b) {
-    auto slice = [&](Operand &operand) {
-      TensorView view = operand.view;
-      view.data = static_cast<char *>(view.data) +
-                  b * view.strides[0] * elementSize(view.type);
-      view.shape[0] = 1;
-      return view;
-    };
-    HostTensor alone = run(*module, {slice(q), slice(k), slice(v), slice(n)},
-                           {1, 1, rows, dim});
-    EXPECT_EQ(memcmp(one.dataAs<float>() + b * rows * dim, alone.data(),
-                     alone.sizeInBytes()),
-              0)
-        << "element " << b;
-  }
+  expectSameBits(*module, {&q, &k, &v, &n}, f32, {batch, 1, rows, dim});
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Contract, testing::ValuesIn(kTargets),

@@ -12,12 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NumericsTest.h"
+#include "AttentionGraph.h"
 
 #include <cmath>
 
 using namespace attn;
-using attn::reference::Tensor64;
 using namespace attn::test;
 
 namespace {
@@ -39,19 +38,17 @@ constexpr const char *kMasks[] = {"none", "offset", "lengths", "program",
 constexpr int64_t kLengths[] = {0, 1, 3, 16, 31, 127, 129, 2047, 2049, 4500};
 constexpr int64_t kBatch = 2, kKeyHeads = 2;
 
-std::string graph(Rows rows, Dims dims, llvm::StringRef mask,
-                  const char *element) {
-  std::string heads = std::to_string(rows.group * kKeyHeads);
-  std::string queries = std::to_string(rows.queries);
-  std::string d = std::to_string(dims.key), e = element;
-  std::string dv = std::to_string(dims.value);
-  std::string q = "tensor<?x" + heads + "x" + queries + "x" + d + "x" + e + ">";
-  std::string o =
-      "tensor<?x" + heads + "x" + queries + "x" + dv + "x" + e + ">";
-  std::string k = "tensor<?x2x?x" + d + "x" + e + ">";
-  std::string v = "tensor<?x2x?x" + dv + "x" + e + ">";
-  std::string s = "tensor<?x" + heads + "x" + queries + "x?xf32>";
-  std::string extra, clause, scoreOp, scores = "%t";
+AttentionGraph graph(Rows rows, Dims dims, llvm::StringRef mask,
+                     ElementType type) {
+  AttentionGraph graph;
+  graph.heads = rows.group * kKeyHeads;
+  graph.keyHeads = kKeyHeads;
+  graph.headDim = dims.key;
+  graph.valueDim = dims.value;
+  graph.queryRows = std::to_string(rows.queries);
+  graph.queryType = graph.type = type;
+  graph.scale = "0.25";
+  std::string &extra = graph.extra, &clause = graph.clause;
   if (mask == "offset") {
     extra = ", %extra: tensor<?xi32>";
     clause = "causal(offset %extra : tensor<?xi32>)";
@@ -59,10 +56,11 @@ std::string graph(Rows rows, Dims dims, llvm::StringRef mask,
     extra = ", %extra: tensor<?xi32>";
     clause = "lengths(%extra : tensor<?xi32>)";
   } else if (mask == "bias") {
-    std::string b = "tensor<" + heads + "x" + queries + "x?xf32>";
-    extra = ", %extra: " + b;
-    scoreOp = "%u = attn.bias %t, %extra : " + s + ", " + b + "\n";
-    scores = "%u";
+    std::string bias = "tensor<" + std::to_string(graph.heads) + "x" +
+                       graph.queryRows + "x?xf32>";
+    extra = ", %extra: " + bias;
+    graph.scoreOps =
+        "%t = attn.bias %u, %extra : " + graph.scoresType() + ", " + bias;
   } else if (mask == "program") {
     // Depends on the head and the row, which are not the tile's.
     clause = R"(visible {
@@ -76,12 +74,7 @@ std::string graph(Rows rows, Dims dims, llvm::StringRef mask,
         attn.yield %w : i1
       })";
   }
-  return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + extra +
-         ") -> " + o + " {\n%s = attn.qk %q, %k : " + q + ", " + k + " -> " +
-         s + "\n%t = attn.scale %s by 0.25 : " + s + "\n" + scoreOp +
-         "%p = attn.masked_softmax " + scores + " " + clause + " : " + s +
-         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " + o +
-         "\nreturn %o : " + o + "\n}\n";
+  return graph;
 }
 
 void runLength(CompiledModule &module, Rows rows, Dims dims,
@@ -89,23 +82,23 @@ void runLength(CompiledModule &module, Rows rows, Dims dims,
   SCOPED_TRACE("Skv " + std::to_string(keys));
   bool flush = keys % 2;
   int64_t heads = rows.group * kKeyHeads;
-  llvm::SmallVector<int64_t> qShape{kBatch, heads, rows.queries, dims.key};
-  llvm::SmallVector<int64_t> oShape{kBatch, heads, rows.queries, dims.value};
-  llvm::SmallVector<int64_t> kShape{kBatch, kKeyHeads, keys, dims.key};
-  llvm::SmallVector<int64_t> vShape{kBatch, kKeyHeads, keys, dims.value};
+  Shape qShape{kBatch, heads, rows.queries, dims.key};
+  Shape oShape{kBatch, heads, rows.queries, dims.value};
+  Shape kShape{kBatch, kKeyHeads, keys, dims.key};
+  Shape vShape{kBatch, kKeyHeads, keys, dims.value};
   // Keys that nobody sees are NaN: what is hidden must not matter.
   std::vector<int64_t> seen{keys / 3, keys};
   bool hides = mask == "lengths" || mask == "offset";
-  auto pattern = [&](int64_t seed, int64_t dim) {
+  auto hidden = [&](int64_t seed, int64_t dim) {
     return [=](int64_t n) {
       int64_t b = n / (kKeyHeads * keys * dim);
       int64_t j = n / dim % std::max<int64_t>(keys, 1);
       return hides && j >= seen[b] ? NAN : patternAt(seed, n);
     };
   };
-  Operand q(type, qShape, flush, [](int64_t n) { return patternAt(0, n); });
-  Operand k(type, kShape, flush, pattern(1, dims.key));
-  Operand v(type, vShape, !flush, pattern(2, dims.value));
+  Operand q(type, qShape, flush, pattern(0));
+  Operand k(type, kShape, flush, hidden(1, dims.key));
+  Operand v(type, vShape, !flush, hidden(2, dims.value));
   std::vector<CallArgument> inputs{q.view, k.view, v.view};
 
   reference::AttentionOptions options;
@@ -138,39 +131,32 @@ void runLength(CompiledModule &module, Rows rows, Dims dims,
   }
   if (extra)
     inputs.push_back(extra->view);
-  auto expected = llvm::cantFail(
-      reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                           Tensor64::from(v.host), options));
-  Operand o(type, oShape, flush, [](int64_t) { return NAN; });
-  llvm::Error error = module.run("f", inputs, o.view);
-  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-  Comparison comparison = compare(o.fetch(), expected.o.data);
   double spread =
       std::max(1.0, 0.25 * std::sqrt(static_cast<double>(dims.key)));
   double bound = attentionBound(type, 1.5) * spread;
-  EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+  expectAttention(run(module, inputs, type, oShape, /*threads=*/1, flush), q, k,
+                  v, options, bound);
 }
 
 class Decode : public testing::TestWithParam<const char *> {};
 
 TEST_P(Decode, MatchesF64) {
   SKIP_UNLESS_EXECUTABLE(GetParam());
-  constexpr std::pair<ElementType, const char *> types[] = {
-      {ElementType::f32, "f32"}, {ElementType::bf16, "bf16"}};
   size_t turn = 0;
   size_t stride = llvm::StringRef(GetParam()) == "native" ? 4 : 12;
   for (Rows rows : kRows)
     for (Dims dims : kDims)
       for (const char *mask : kMasks)
-        for (auto [type, name] : types) {
+        for (ElementType type : {ElementType::f32, ElementType::bf16}) {
           if (!runAll() && ++turn % stride)
             continue;
           SCOPED_TRACE(std::to_string(rows.group) + " heads of " +
                        std::to_string(rows.queries) + " rows, D " +
                        std::to_string(dims.key) + ", Dv " +
                        std::to_string(dims.value) + ", mask " + mask + ", " +
-                       name);
-          auto module = compile(graph(rows, dims, mask, name), GetParam());
+                       elementTypeName(type).str());
+          auto module =
+              compile(graph(rows, dims, mask, type).text(), GetParam());
           ASSERT_TRUE(module);
           for (int64_t keys : kLengths)
             runLength(*module, rows, dims, mask, type, keys);
@@ -182,40 +168,14 @@ TEST_P(Decode, MatchesF64) {
 /// Splits are merged in the order of the keys, whatever thread made them.
 TEST_P(Decode, SameBitsForThreadsAndBatch) {
   SKIP_UNLESS_EXECUTABLE(GetParam());
-  auto module = compile(graph({4, 1}, {64, 64}, "none", "f32"), GetParam());
+  auto module = compile(
+      graph({4, 1}, {64, 64}, "none", ElementType::f32).text(), GetParam());
   ASSERT_TRUE(module);
   constexpr int64_t keys = 9000;
-  Operand q(ElementType::f32, {kBatch, 8, 1, 64}, true,
-            [](int64_t n) { return patternAt(0, n); });
-  Operand k(ElementType::f32, {kBatch, 2, keys, 64}, true,
-            [](int64_t n) { return patternAt(1, n); });
-  Operand v(ElementType::f32, {kBatch, 2, keys, 64}, true,
-            [](int64_t n) { return patternAt(2, n); });
-  auto run = [&](TensorView a, TensorView b, TensorView c, unsigned threads) {
-    Operand o(ElementType::f32, a.shape, true, [](int64_t) { return NAN; });
-    RunConfig config;
-    config.threads = threads;
-    llvm::Error error = module->run("f", {a, b, c}, o.view, config);
-    EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-    o.fetch();
-    return std::move(o.host);
-  };
-  HostTensor one = run(q.view, k.view, v.view, 1);
-  for (unsigned threads : {2u, 4u}) {
-    HostTensor many = run(q.view, k.view, v.view, threads);
-    EXPECT_EQ(memcmp(one.data(), many.data(), one.sizeInBytes()), 0);
-  }
-  auto second = [](Operand &operand) {
-    TensorView view = operand.view;
-    view.data = static_cast<char *>(view.data) +
-                view.strides[0] * elementSize(view.type);
-    view.shape[0] = 1;
-    return view;
-  };
-  HostTensor alone = run(second(q), second(k), second(v), 1);
-  EXPECT_EQ(
-      memcmp(one.dataAs<float>() + 8 * 64, alone.data(), alone.sizeInBytes()),
-      0);
+  Operand q(ElementType::f32, {kBatch, 8, 1, 64}, true, pattern(0));
+  Operand k(ElementType::f32, {kBatch, 2, keys, 64}, true, pattern(1));
+  Operand v(ElementType::f32, {kBatch, 2, keys, 64}, true, pattern(2));
+  expectSameBits(*module, {&q, &k, &v}, ElementType::f32, {kBatch, 8, 1, 64});
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Decode, testing::ValuesIn(kTargets),

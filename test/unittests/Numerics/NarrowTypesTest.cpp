@@ -12,13 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NumericsTest.h"
+#include "AttentionGraph.h"
 
 #include <cfloat>
 #include <cmath>
 
 using namespace attn;
-using attn::reference::Tensor64;
 using namespace attn::test;
 
 namespace {
@@ -39,43 +38,33 @@ constexpr std::pair<int64_t, int64_t> kLengths[] = {
 constexpr int64_t kBatch = 2, kHeads = 2, kKeyHeads = 1;
 constexpr double kScale = 0.25;
 
-std::string tensorType(const std::string &shape, ElementType element) {
-  return "tensor<" + shape + "x" + elementTypeName(element).str() + ">";
-}
-
-std::string graph(Types types, int64_t headDim, llvm::StringRef mask) {
-  std::string d = std::to_string(headDim);
-  std::string q = tensorType("?x2x?x" + d, types.query);
-  std::string kv = tensorType("?x1x?x" + d, types.other);
-  std::string o = tensorType("?x2x?x" + d, types.other);
-  std::string bias = tensorType("2x?x?", types.other);
-  std::string s = "tensor<?x2x?x?xf32>", extra, clause, scores = "%t", scoreOp;
+AttentionGraph graph(Types types, int64_t headDim, llvm::StringRef mask) {
+  AttentionGraph graph;
+  graph.heads = kHeads;
+  graph.keyHeads = kKeyHeads;
+  graph.headDim = graph.valueDim = headDim;
+  graph.queryType = types.query;
+  graph.type = types.other;
+  graph.scale = "0.25";
   if (mask == "causal")
-    clause = "causal(bottom_right)";
+    graph.clause = "causal(bottom_right)";
   if (mask == "lengths") {
-    extra = ", %extra: tensor<?xi32>";
-    clause = "lengths(%extra : tensor<?xi32>)";
+    graph.extra = ", %extra: tensor<?xi32>";
+    graph.clause = "lengths(%extra : tensor<?xi32>)";
   }
   if (mask == "bias") {
-    extra = ", %extra: " + bias;
-    scoreOp = "%u = attn.bias %t, %extra : " + s + ", " + bias + "\n";
-    scores = "%u";
+    std::string bias = AttentionGraph::tensor("2x?x?", types.other);
+    graph.extra = ", %extra: " + bias;
+    graph.scoreOps =
+        "%t = attn.bias %u, %extra : " + graph.scoresType() + ", " + bias;
   }
-  return "func.func @f(%q: " + q + ", %k: " + kv + ", %v: " + kv + extra +
-         ") -> " + o + " {\n%s = attn.qk %q, %k : " + q + ", " + kv + " -> " +
-         s + "\n%t = attn.scale %s by 0.25 : " + s + "\n" + scoreOp +
-         "%p = attn.masked_softmax " + scores + " " + clause + " : " + s +
-         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + kv + " -> " + o +
-         "\nreturn %o : " + o + "\n}\n";
+  return graph;
 }
 
 void runLengths(CompiledModule &module, Types types, int64_t headDim,
                 llvm::StringRef mask, int64_t sq, int64_t skv) {
   SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " + std::to_string(skv));
   bool flush = (sq + skv) % 2 == 0;
-  auto pattern = [](int64_t seed) {
-    return [seed](int64_t n) { return patternAt(seed, n); };
-  };
   Operand q(types.query, {kBatch, kHeads, sq, headDim}, flush, pattern(0));
   Operand k(types.other, {kBatch, kKeyHeads, skv, headDim}, flush, pattern(1));
   Operand v(types.other, {kBatch, kKeyHeads, skv, headDim}, !flush, pattern(2));
@@ -102,20 +91,14 @@ void runLengths(CompiledModule &module, Types types, int64_t headDim,
   if (extra)
     inputs.push_back(extra->view);
 
-  auto expected = llvm::cantFail(
-      reference::attention(Tensor64::from(q.host), Tensor64::from(k.host),
-                           Tensor64::from(v.host), options));
-  Operand o(types.other, {kBatch, kHeads, sq, headDim}, flush,
-            [](int64_t) { return NAN; });
-  llvm::Error error = module.run("f", inputs, o.view);
-  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-  Comparison comparison = compare(o.fetch(), expected.o.data);
   // As in the grid: the rounding of f32 scores grows with them.
   double spread = types.other == ElementType::f32
                       ? std::max(1.0, kScale * std::sqrt(double(headDim)))
                       : 1.0;
   double bound = attentionBound(types.other, 1.5) * spread;
-  EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+  expectAttention(run(module, inputs, types.other,
+                      {kBatch, kHeads, sq, headDim}, /*threads=*/1, flush),
+                  q, k, v, options, bound);
 }
 
 class NarrowTypes : public testing::TestWithParam<const char *> {
@@ -139,7 +122,7 @@ TEST_P(NarrowTypes, MatchesF64) {
         SCOPED_TRACE("q " + elementTypeName(types.query).str() + ", k and v " +
                      elementTypeName(types.other).str() + ", D " +
                      std::to_string(headDim) + ", mask " + mask);
-        auto module = compile(graph(types, headDim, mask), GetParam());
+        auto module = compile(graph(types, headDim, mask).text(), GetParam());
         ASSERT_TRUE(module);
         for (auto [sq, skv] : kLengths)
           runLengths(*module, types, headDim, mask, sq, skv);
@@ -155,7 +138,7 @@ HostTensor meanOfPairs(ElementType type, const char *target,
                        const std::vector<double> &pairs, int64_t dim) {
   int64_t batch = static_cast<int64_t>(pairs.size()) / (2 * dim);
   Operand o(type, {batch, 2, 1, dim}, true, [](int64_t) { return 7; });
-  auto module = compile(graph({type, type}, dim, "none"), target);
+  auto module = compile(graph({type, type}, dim, "none").text(), target);
   if (!module)
     return std::move(o.host);
   Operand q(type, {batch, 2, 1, dim}, true, [](int64_t) { return 0; });
@@ -229,8 +212,9 @@ TEST_P(NarrowTypes, ResultsRoundToNearestEven) {
 
 /// f16 scores far beyond 65504 and bf16 sums of many keys stay in f32.
 TEST_P(NarrowTypes, AccumulatesInF32) {
-  auto module = compile(graph({ElementType::f16, ElementType::f16}, 8, "none"),
-                        GetParam());
+  auto module =
+      compile(graph({ElementType::f16, ElementType::f16}, 8, "none").text(),
+              GetParam());
   ASSERT_TRUE(module);
   // Scores: 0.25 * 8 * 1000 * 1000 = 2e6 for key 3, 0 for the others.
   Operand q(ElementType::f16, {1, 2, 1, 8}, true, [](int64_t) { return 1000; });
@@ -246,8 +230,9 @@ TEST_P(NarrowTypes, AccumulatesInF32) {
 
   // A sum of ones in bf16 would stop at 256; the mean of 1024 values that
   // alternate is exact.
-  module = compile(graph({ElementType::bf16, ElementType::bf16}, 8, "none"),
-                   GetParam());
+  module =
+      compile(graph({ElementType::bf16, ElementType::bf16}, 8, "none").text(),
+              GetParam());
   ASSERT_TRUE(module);
   Operand zeros(ElementType::bf16, {1, 2, 1, 8}, true,
                 [](int64_t) { return 0; });

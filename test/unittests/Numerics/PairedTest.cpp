@@ -12,18 +12,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NumericsTest.h"
+#include "AttentionGraph.h"
 
 #include <cmath>
 
 using namespace attn;
-using attn::reference::Tensor64;
 using namespace attn::test;
 
 namespace {
 
 constexpr ElementType bf16 = ElementType::bf16;
-using Shape = llvm::SmallVector<int64_t>;
 
 struct Config {
   /// Of the kernel; tests need a host that has it.
@@ -36,36 +34,22 @@ constexpr Config kConfigs[] = {
     {"narrow_tiles", "sapphirerapids", "bf16_tiles", "1, 2"},
 };
 
-/// Two query heads of one key head; `clause` is the softmax's, `scoreOp` makes
-/// %t of %s.
-std::string graph(int64_t headDim, int64_t valueDim, const std::string &clause,
-                  const std::string &extra = "",
-                  const std::string &scoreOp = "") {
-  auto tensor = [](int64_t heads, int64_t dim) {
-    return "tensor<?x" + std::to_string(heads) + "x?x" + std::to_string(dim) +
-           "xbf16>";
-  };
-  std::string q = tensor(2, headDim), k = tensor(1, headDim),
-              v = tensor(1, valueDim), o = tensor(2, valueDim),
-              s = "tensor<?x2x?x?xf32>";
-  return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + extra +
-         ") -> " + o + " {\n%s = attn.qk %q, %k : " + q + ", " + k + " -> " +
-         s + "\n" +
-         (scoreOp.empty() ? "%t = attn.scale %s by 0.25 : " + s : scoreOp) +
-         "\n%p = attn.masked_softmax %t " + clause + " : " + s +
-         "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " + o +
-         "\nreturn %o : " + o + "\n}\n";
-}
-
-HostTensor run(CompiledModule &module, std::vector<CallArgument> inputs,
-               const Shape &shape, unsigned threads = 1) {
-  Operand o(bf16, shape, true, [](int64_t) { return NAN; });
-  RunConfig config;
-  config.threads = threads;
-  llvm::Error error = module.run("f", inputs, o.view, config);
-  EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
-  o.fetch();
-  return std::move(o.host);
+/// Two query heads of one key head; `clause` is the softmax's, `extra` an
+/// argument after v, and `scoreOps` make %t of %u.
+AttentionGraph graph(int64_t headDim, int64_t valueDim,
+                     const std::string &clause = "",
+                     const std::string &extra = "",
+                     const std::string &scoreOps = "") {
+  AttentionGraph graph;
+  graph.heads = 2;
+  graph.headDim = headDim;
+  graph.valueDim = valueDim;
+  graph.queryType = graph.type = bf16;
+  graph.scale = "0.25";
+  graph.clause = clause;
+  graph.extra = extra;
+  graph.scoreOps = scoreOps;
+  return graph;
 }
 
 class Paired : public testing::TestWithParam<Config> {
@@ -73,8 +57,8 @@ protected:
   void SetUp() override { SKIP_UNLESS_EXECUTABLE(GetParam().target); }
 
   /// With blocks of `keys` keys and tiles of `rows` rows.
-  std::unique_ptr<CompiledModule> compileGraph(const std::string &text,
-                                               int64_t rows, int64_t keys) {
+  std::unique_ptr<CompiledModule> compileText(const std::string &text,
+                                              int64_t rows, int64_t keys) {
     const Config &config = GetParam();
     return compile(text, config.target, Lowering::Fused,
                    "#attn.schedule<kernel = " + std::string(config.kernel) +
@@ -82,13 +66,14 @@ protected:
                        std::to_string(keys) + "], registers = [" +
                        config.registers + "], lanes = 16>");
   }
+  std::unique_ptr<CompiledModule> compileGraph(const AttentionGraph &graph,
+                                               int64_t rows, int64_t keys) {
+    return compileText(graph.text(), rows, keys);
+  }
 };
 
-std::function<double(int64_t)> pattern(int64_t seed, double factor = 1.0) {
-  return [=](int64_t n) { return patternAt(seed, n) * factor; };
-}
-
-/// Runs `module` on patterns and compares with the reference.
+/// Runs `module` and compares with the reference, where `cleanK` and `cleanV`
+/// stand for keys and values if they are given.
 void check(CompiledModule &module, const Operand &q, const Operand &k,
            const Operand &v, const reference::AttentionOptions &options,
            std::vector<CallArgument> more = {}, const Operand *cleanK = nullptr,
@@ -97,12 +82,8 @@ void check(CompiledModule &module, const Operand &q, const Operand &k,
   shape.back() = v.view.shape.back();
   std::vector<CallArgument> inputs{q.view, k.view, v.view};
   inputs.insert(inputs.end(), more.begin(), more.end());
-  auto expected = llvm::cantFail(reference::attention(
-      Tensor64::from(q.host), Tensor64::from(cleanK ? cleanK->host : k.host),
-      Tensor64::from(cleanV ? cleanV->host : v.host), options));
-  Comparison comparison = compare(run(module, inputs, shape), expected.o.data);
-  double bound = attentionBound(bf16, 1.5);
-  EXPECT_TRUE(comparison.within(bound)) << comparison.describe(bound);
+  expectAttention(run(module, inputs, bf16, shape), q, cleanK ? *cleanK : k,
+                  cleanV ? *cleanV : v, options, attentionBound(bf16, 1.5));
 }
 
 /// Dims below, at and above whole tiles and panels; lengths of one row, of
@@ -114,32 +95,32 @@ TEST_P(Paired, MatchesF64) {
       {1, 1},   {3, 0},   {0, 5},    {33, 31},
       {31, 33}, {64, 64}, {70, 129}, {9, 300}};
   const struct {
-    const char *clause, *scoreOp;
+    const char *clause, *scale, *scoreOps;
   } programs[] = {
-      {"", ""},
-      {"causal(bottom_right)", ""},
-      {"causal(top_left) window[40, 0]", ""},
-      {"causal(bottom_right)",
-       "%u = attn.scale %s by 0.25 : tensor<?x2x?x?xf32>\n"
+      {"", "0.25", ""},
+      {"causal(bottom_right)", "0.25", ""},
+      {"causal(top_left) window[40, 0]", "0.25", ""},
+      {"causal(bottom_right)", "0.25",
        "%t = attn.softcap %u at 2.0 : tensor<?x2x?x?xf32>"},
-      {"", "%t = attn.scale %s by -0.25 : tensor<?x2x?x?xf32>"},
-      {"", "%t = attn.scale %s by 0.0 : tensor<?x2x?x?xf32>"},
+      {"", "-0.25", ""},
+      {"", "0.0", ""},
   };
   for (auto [n, dim] : llvm::enumerate(dims))
     for (auto [m, program] : llvm::enumerate(programs)) {
       if (!runAll() && n > 1 && m != 2 * n - 3)
         continue;
       SCOPED_TRACE("D " + std::to_string(dim.first) + ", " + program.clause +
-                   program.scoreOp);
-      auto module = compileGraph(
-          graph(dim.first, dim.second, program.clause, "", program.scoreOp),
-          n % 2 ? 32 : 64, m % 2 ? 64 : 128);
+                   " scale " + program.scale + " " + program.scoreOps);
+      AttentionGraph scaled =
+          graph(dim.first, dim.second, program.clause, "", program.scoreOps);
+      scaled.scale = program.scale;
+      auto module = compileGraph(scaled, n % 2 ? 32 : 64, m % 2 ? 64 : 128);
       ASSERT_TRUE(module);
       for (auto [sq, skv] : lengths) {
         SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " +
                      std::to_string(skv));
         reference::AttentionOptions options;
-        options.scale = m == 4 ? -0.25 : m == 5 ? 0.0 : 0.25;
+        options.scale = std::atof(program.scale);
         if (m == 1 || m == 3)
           options.mask = reference::causalBottomRight(sq, skv);
         if (m == 2)
@@ -163,7 +144,7 @@ TEST_P(Paired, MatchesF64) {
 TEST_P(Paired, TinyScale) {
   constexpr int64_t rows = 33, keys = 145, dim = 64;
   std::string q = "tensor<1x2x?x64xbf16>", k = "tensor<1x1x?x64xbf16>";
-  auto module = compileGraph(
+  auto module = compileText(
       "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k + ") -> " + q +
           " {\n%c2 = arith.constant 2 : index\n%n = tensor.dim %q, %c2 : " + q +
           "\n%e = tensor.empty(%n) : " + q +
@@ -184,7 +165,7 @@ TEST_P(Paired, TinyScale) {
 /// under way.
 TEST_P(Paired, MaximumMovesLate) {
   constexpr int64_t rows = 70, keys = 260, dim = 64;
-  auto module = compileGraph(graph(dim, dim, ""), 64, 128);
+  auto module = compileGraph(graph(dim, dim), 64, 128);
   ASSERT_TRUE(module);
   for (int64_t step : {1, 5, 32, 33, 100}) {
     SCOPED_TRACE("every " + std::to_string(step) + " keys");
@@ -249,7 +230,8 @@ TEST_P(Paired, VisibleNonFiniteReachesItsRowsOnly) {
     Operand v(bf16, {1, 1, keys, dim}, true, [&](int64_t n) {
       return n == at * dim + 5 ? poison : patternAt(2, n);
     });
-    HostTensor o = run(*module, {q.view, k.view, v.view}, {1, 2, rows, dim});
+    HostTensor o =
+        run(*module, {q.view, k.view, v.view}, bf16, {1, 2, rows, dim});
     for (int64_t n = 0; n < o.numElements(); ++n) {
       int64_t row = n / dim % rows, d = n % dim;
       bool expected = row >= at && d == 5;
@@ -266,29 +248,7 @@ TEST_P(Paired, SameBitsForThreadsAndBatch) {
   Operand q(bf16, {batch, 2, rows, dim}, true, pattern(0));
   Operand k(bf16, {batch, 1, keys, dim}, true, pattern(1));
   Operand v(bf16, {batch, 1, keys, dim}, true, pattern(2));
-  Shape shape{batch, 2, rows, dim};
-  HostTensor one = run(*module, {q.view, k.view, v.view}, shape, 1);
-  for (unsigned threads : {2u, 4u}) {
-    HostTensor many = run(*module, {q.view, k.view, v.view}, shape, threads);
-    EXPECT_EQ(memcmp(one.data(), many.data(), one.sizeInBytes()), 0)
-        << threads << " threads";
-  }
-  for (int64_t b = 0; b < batch; ++b) {
-    auto slice = [&](Operand &operand) {
-      TensorView view = operand.view;
-      view.data = static_cast<char *>(view.data) +
-                  b * view.strides[0] * elementSize(view.type);
-      view.shape[0] = 1;
-      return view;
-    };
-    HostTensor alone =
-        run(*module, {slice(q), slice(k), slice(v)}, {1, 2, rows, dim});
-    EXPECT_EQ(
-        memcmp(static_cast<const char *>(one.data()) + b * alone.sizeInBytes(),
-               alone.data(), alone.sizeInBytes()),
-        0)
-        << "element " << b;
-  }
+  expectSameBits(*module, {&q, &k, &v}, bf16, {batch, 2, rows, dim});
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Paired, testing::ValuesIn(kConfigs),

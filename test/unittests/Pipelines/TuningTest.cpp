@@ -8,6 +8,8 @@
 
 #include "attn/Pipelines/Tuning.h"
 
+#include "../Support/TestFiles.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -75,4 +77,31 @@ TEST(Tuning, RefusesWhatIsNoSchedule) {
   EXPECT_EQ(toString(neighbourSchedules("fast", Target()).takeError()),
             "schedule 'fast' is not a #attn.schedule<...> for attention: "
             "expected attribute value");
+}
+
+// The key of what is kept tells functions, inputs and targets apart.
+TEST(Tuning, EachFunctionHasItsOwnSchedule) {
+  test::TemporaryFolder folder;
+  ObjectCache cache = cantFail(ObjectCache::open(folder.path("cache")));
+  CompileRequest request;
+  request.input = "two functions";
+  request.function = "encode";
+  request.cache = &cache;
+  constexpr StringLiteral kSchedule =
+      "#attn.schedule<kernel = queries_in_lanes, tile = [64, 60], registers = "
+      "[6, 4], lanes = 16>";
+  cantFail(storeTunedSchedule(request, kSchedule));
+  EXPECT_EQ(cantFail(readTunedSchedule(request)), kSchedule);
+
+  for (const char *other : {"decode", ""}) {
+    CompileRequest otherFunction = request;
+    otherFunction.function = other;
+    EXPECT_EQ(cantFail(readTunedSchedule(otherFunction)), "") << other;
+  }
+  CompileRequest otherInput = request;
+  otherInput.input = "two functions ";
+  EXPECT_EQ(cantFail(readTunedSchedule(otherInput)), "");
+  CompileRequest otherTarget = request;
+  otherTarget.target.cpu = "znver4";
+  EXPECT_EQ(cantFail(readTunedSchedule(otherTarget)), "");
 }

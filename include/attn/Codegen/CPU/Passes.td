@@ -37,6 +37,12 @@ def ExpandMathPass : Pass<"attn-cpu-expand-math", "mlir::ModuleOp"> {
                            "mlir::vector::VectorDialect", "mlir::LLVM::LLVMDialect"];
 }
 
+def ExpandTileLoadsPass : Pass<"attn-cpu-expand-tile-loads", "mlir::ModuleOp"> {
+  let summary = "streamed tile loads as tileloaddt1";
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "mlir::LLVM::LLVMDialect"];
+}
+
 def MaterializeTasksPass : Pass<"attn-cpu-materialize-tasks", "mlir::ModuleOp"> {
   let summary = "writes the bodies of parallel calls: context, and attnParallelFor";
   let dependentDialects = ["mlir::LLVM::LLVMDialect"];

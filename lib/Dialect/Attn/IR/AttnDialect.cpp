@@ -79,7 +79,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " lanes";
     return success();
   }
-  if (kernel == Kernel::BF16Tiles || kernel == Kernel::BF16Vectors) {
+  if (split)
+    return emitError() << "schedule has a split of " << split
+                       << " keys, expected none for "
+                       << stringifyKernel(kernel);
+  if (isPairedKernel(kernel)) {
     for (int64_t size : tile)
       if (size % kPairedPanel)
         return emitError() << "schedule has a tile size of " << size
@@ -105,6 +109,22 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "schedule tile size " << across
                        << " is not a multiple of registers times lanes, "
                        << vectors;
+  return success();
+}
+
+LogicalResult ScheduleAttr::verifyTarget(Operation *op,
+                                         TargetAttr target) const {
+  if (getLanes() != target.getLanes())
+    return op->emitOpError("has a schedule of ")
+           << getLanes() << " lanes, but vectors of "
+           << stringifyISA(target.getIsa()) << " have " << target.getLanes();
+  BF16Unit unit = target.getBf16();
+  bool hasUnit = getKernel() == Kernel::BF16Tiles ? unit == BF16Unit::Tiles
+                                                  : unit != BF16Unit::None;
+  if (isPairedKernel(getKernel()) && !hasUnit)
+    return op->emitOpError("has the schedule of ")
+           << stringifyKernel(getKernel()) << ", but the bf16 unit of "
+           << target.getCpu() << " is '" << stringifyBF16Unit(unit) << "'";
   return success();
 }
 

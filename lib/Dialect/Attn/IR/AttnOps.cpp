@@ -531,6 +531,10 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyFinite(*this, "scale", *getScale(), false, "C7",
                           cast<FloatType>(getScoreType(getQuery())))))
     return failure();
+  for (Value rows : getUpcoming())
+    if (failed(verifyShaped(*this, "upcoming", rows, 2, "C8")) ||
+        failed(verifyHeadDim(*this, "upcoming", rows, "C8")))
+      return failure();
   if (isPaired()) {
     auto query = cast<ShapedType>(getQuery().getType());
     auto key = cast<ShapedType>(getKey().getType());

@@ -29,6 +29,10 @@ inline constexpr llvm::StringLiteral kTargetAttrName = "attn.target";
 /// Name of the `#attn.schedule` on ops of other dialects.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
 
+/// Whether `kernel` multiplies pairs of bf16.
+inline bool isPairedKernel(Kernel kernel) {
+  return kernel == Kernel::BF16Vectors || kernel == Kernel::BF16Tiles;
+}
 /// Keys of one panel of packed bf16 values: the depth of one AMX product.
 inline constexpr int64_t kPairedPanel = 32;
 /// Argument attributes: the user's name, and names of its dimensions.

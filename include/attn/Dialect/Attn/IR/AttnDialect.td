@@ -117,8 +117,9 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     - `registers`: `[rows, vectors]` of the register tile: `rows` broadcast
       scalars times `vectors` vectors of accumulators; in AMX tiles of 16 x 16
       for `bf16_tiles`;
-    - `split`: keys of one task, or 0 when a task sees all keys; partial results
-      are merged in the order of the keys;
+    - `split`: keys of one task of `features_in_lanes`, or 0 when a task sees all
+      keys, as it always does with other kernels; partial results are merged in
+      the order of the keys;
     - `lanes`: f32 elements of one vector.
   }];
   let parameters = (ins
@@ -131,6 +132,12 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     `<` `kernel` `=` $kernel `,` `tile` `=` `[` $tile `]` `,`
     `registers` `=` `[` $registers `]` `,` `lanes` `=` $lanes
     (`,` `split` `=` $split^)? `>`
+  }];
+  let extraClassDeclaration = [{
+    /// Whether `target` has the vectors and the unit that the schedule is for;
+    /// if not, an error at `op`, which has the schedule.
+    ::llvm::LogicalResult verifyTarget(::mlir::Operation *op,
+                                       TargetAttr target) const;
   }];
   let genVerifyDecl = 1;
 }

@@ -451,7 +451,7 @@ def Attn_PackOp : Attn_DestinationOp<"pack"> {
 }
 
 def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
-    [Attn_Extents, Attn_RegionNames]> {
+    [Attn_Extents, Attn_RegionNames, AttrSizedOperandSegments]> {
   let summary = "one block of keys for one tile of queries, with running statistics";
   let description = [{
     Folds keys `[N, D]` and values `[N, Dv]` into the state of the query tile
@@ -471,6 +471,9 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `[P, Dv, L]`, panels of `L` keys, both as `attn.pack` leaves them; `key`
     then has `N` rows in a buffer of whole panels.
 
+    `upcoming` are rows that the task needs soon: they move towards the core
+    while the block is computed.
+
     - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1, and
       `query` and `value` in panels, of rank 3.
     - C2: `query` and `key` have equal, static second extents.
@@ -479,10 +482,12 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     - C5: regions are as in `attn.attention`.
     - C6: `head_rows` is positive.
     - C7: `scale` is finite in the type that scores are accumulated in.
+    - C8: `upcoming` have rank 2 and a static second extent.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
+    Variadic<AnyMemRef>:$upcoming,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<I64Attr>:$head_rows,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -492,6 +497,7 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
     (`scale` $scale^)? (`head_rows` $head_rows^)?
+    (`upcoming` `(` $upcoming^ `:` type($upcoming) `)`)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
   }];
