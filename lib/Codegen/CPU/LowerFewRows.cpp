@@ -11,9 +11,17 @@
 // register tile of dot products is reduced to one vector of scores, the softmax
 // runs with keys in lanes, and the maximum is the block's true one.
 //
-// Memory is the limit, and must never wait for arithmetic: while the keys of a
-// block are read, its values are prefetched, and while those are read, the keys
-// of the next block are. Addresses past the end are harmless to a prefetch.
+// Memory is the limit, and must never wait for arithmetic: while a block is
+// computed, the next one is prefetched, its keys while keys are read and its
+// values during the softmax and while values are read, so that no phase goes
+// without. Lines are asked for in the order of memory, whatever the order is
+// that they are used in: the prefetcher of the cache keeps more of them on
+// their way than a core can ask for, if it can follow. Addresses past the end
+// are harmless to a prefetch.
+//
+// bf16 halves the bytes and not the arithmetic, which then takes about as long.
+// So AMX has the scores of bf16 queries and keys, where it is there
+// (ScoreTiles.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +56,7 @@ public:
                                  op.getSchedule()->getRegisters()[1] / rows);
     vectors = std::min<int64_t>(
         vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
+    useTiles = hasScoreTiles(op, target);
     pairedKeys = isBF16(op.getKey());
     pairedValues = isBF16(op.getValue()) && vectors % 2 == 0;
   }
@@ -68,7 +77,7 @@ public:
              << lanes << " rows, got " << rows;
     zero = e.index(0);
     keyCount = memref::DimOp::create(b, op.getKey(), 0);
-    emitScores();
+    useTiles ? emitTileScores() : emitScores();
     emitSoftmax();
     emitWeightedSum();
     return success();
@@ -79,6 +88,9 @@ private:
     return y == 0 ? x : arith::AddIOp::create(b, x, e.index(y)).getResult();
   }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value times(Value x, int64_t y) {
+    return arith::MulIOp::create(b, x, e.index(y));
+  }
 
   static bool isBF16(Value memref) {
     return cast<MemRefType>(memref.getType()).getElementType().isBF16();
@@ -164,35 +176,61 @@ private:
     return kLineBytes * 8 / type.getElementTypeBitWidth();
   }
 
-  /// Asks for `columns` columns of a row.
-  void prefetchColumns(Value memref, Value row, Value first, int64_t columns) {
+  /// A group of columns of those that are taken in groups.
+  struct Columns {
+    Value first;
+    int64_t count;
+    /// The groups of this size, and the columns before them.
+    int64_t groups, before;
+  };
+
+  /// Calls `body` for groups of `step` columns of [0, extent) and for what is
+  /// left.
+  Vectors
+  forEachColumns(int64_t extent, int64_t step, ValueRange init,
+                 function_ref<Vectors(const Columns &, ValueRange)> body) {
+    int64_t whole = extent / step * step;
+    Vectors carried(init);
+    if (whole > 0)
+      carried = emitLoop(b, zero, e.index(whole), step, carried,
+                         [&](Value column, ValueRange values) {
+                           return body({column, step, whole / step, 0}, values);
+                         });
+    if (whole < extent)
+      carried = body({e.index(whole), extent - whole, 1, whole}, carried);
+    return carried;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Prefetches
+  //===--------------------------------------------------------------------===//
+
+  /// The row of the next block that corresponds to `row` of this one.
+  Value inNextBlock(Value row) {
+    return add(row, op.getSchedule()->getTile()[1]);
+  }
+
+  void prefetchRow(Value memref, Value row, Value first, int64_t columns) {
     for (int64_t at = 0; at < columns; at += lineColumns(memref))
       e.prefetch(memref, {row, add(first, at)});
   }
 
-  /// Calls `body(column, count, other)` for groups of `step` columns of
-  /// [0, extent) and for what is left; `other` says whether an operand with
-  /// `otherExtent` columns has them too.
-  Vectors
-  forEachColumns(int64_t extent, int64_t otherExtent, int64_t step,
-                 ValueRange init,
-                 function_ref<Vectors(Value, int64_t, bool, ValueRange)> body) {
-    int64_t whole = extent / step * step;
-    int64_t common = std::min(extent, otherExtent) / step * step;
-    Vectors carried(init);
-    auto emitRange = [&](int64_t from, int64_t to, bool other) {
-      if (from < to)
-        carried = emitLoop(b, e.index(from), e.index(to), step, carried,
-                           [&](Value column, ValueRange values) {
-                             return body(column, step, other, values);
-                           });
-    };
-    emitRange(0, common, /*other=*/true);
-    emitRange(common, whole, /*other=*/false);
-    if (whole < extent)
-      carried =
-          body(e.index(whole), extent - whole, whole < otherExtent, carried);
-    return carried;
+  /// Asks for as many columns as a group has. `index` counts the groups of
+  /// rows from `row` on in the order of memory.
+  void prefetchGroup(Value memref, Value row, Value index,
+                     const Columns &columns) {
+    Value groups = e.index(columns.groups);
+    Value group = arith::RemUIOp::create(b, index, groups);
+    prefetchRow(memref, add(row, arith::DivUIOp::create(b, index, groups)),
+                add(times(group, columns.count), columns.before),
+                columns.count);
+  }
+
+  /// The number of the group.
+  Value indexOf(const Columns &columns) {
+    return arith::DivUIOp::create(
+        b, arith::SubIOp::create(b, columns.first, e.index(columns.before)),
+        e.index(columns.count));
   }
 
   //===--------------------------------------------------------------------===//
@@ -202,7 +240,7 @@ private:
   /// scores[r][j] = dot(q_r, k_j), `stepKeys` keys a step.
   void emitScores() {
     query = op.getQuery();
-    if (pairedKeys)
+    if (scratch.query)
       orderQuery();
     Value step = e.index(stepKeys);
     Value rest = arith::RemUIOp::create(b, keyCount, step);
@@ -221,14 +259,18 @@ private:
     emitStep(whole, arith::SubIOp::create(b, keyCount, e.index(1)));
   }
 
-  /// Copies the query once a block with its columns in the order of the keys.
+  /// Copies the query once a block, in f32 and with its columns in the order of
+  /// the keys.
   void orderQuery() {
     for (int64_t r = 0; r < rows; ++r)
       forEachColumns(
-          headDim, headDim, keyColumns(), {},
-          [&](Value d, int64_t columns, bool, ValueRange) {
-            Vectors ordered = loadTile(op.getQuery(), e.index(r), d,
-                                       splitColumns(columns, /*paired=*/true));
+          headDim, keyColumns(), {}, [&](const Columns &columns, ValueRange) {
+            Value d = columns.first;
+            SmallVector<Piece> pieces = splitColumns(columns.count, pairedKeys);
+            Vectors ordered =
+                isBF16(op.getQuery())
+                    ? loadColumns(op.getQuery(), e.index(r), d, pieces)
+                    : loadTile(op.getQuery(), e.index(r), d, pieces);
             for (auto [v, x] : llvm::enumerate(ordered))
               e.store(x, scratch.query, {e.index(r), add(d, v * lanes)});
             return Vectors();
@@ -248,19 +290,18 @@ private:
       keys.push_back(last ? arith::MinSIOp::create(b, key, last).getResult()
                           : key);
     }
-    Value nextBlock = e.index(op.getSchedule()->getTile()[1]);
     Vectors sums(lanes, e.splat(0.0f));
     sums = forEachColumns(
-        headDim, valueDim, keyColumns(), sums,
-        [&](Value d, int64_t columns, bool isValue, ValueRange acc) {
+        headDim, keyColumns(), sums,
+        [&](const Columns &columns, ValueRange acc) {
           Vectors next(acc);
-          SmallVector<Piece> pieces = splitColumns(columns, pairedKeys);
+          Value d = columns.first;
+          SmallVector<Piece> pieces = splitColumns(columns.count, pairedKeys);
           SmallVector<Vectors> ks;
-          for (Value key : keys) {
+          for (auto [t, key] : llvm::enumerate(keys)) {
             ks.push_back(loadColumns(op.getKey(), key, d, pieces));
-            // Longer keys than values: the rest of the next block's.
-            prefetchColumns(isValue ? op.getValue() : op.getKey(),
-                            isValue ? key : add(key, nextBlock), d, columns);
+            prefetchGroup(op.getKey(), inNextBlock(j),
+                          add(times(indexOf(columns), stepKeys), t), columns);
           }
           // Columns of the query past the head dim are 0.
           for (size_t v = 0; v < ks[0].size(); ++v)
@@ -285,6 +326,14 @@ private:
     }
   }
 
+  /// The same by AMX.
+  void emitTileScores() {
+    Columns columns{{}, kTileFeatures, headDim / kTileFeatures, 0};
+    emitScoreTiles(e, op, scratch, [&](Value key, Value index) {
+      prefetchGroup(op.getKey(), inNextBlock(key), index, columns);
+    });
+  }
+
   //===--------------------------------------------------------------------===//
   // Softmax
   //===--------------------------------------------------------------------===//
@@ -307,6 +356,8 @@ private:
     });
   }
 
+  /// One row, which also prefetches a row of the next block's values for each
+  /// vector of keys.
   void emitRow(Value r) {
     Value head, row;
     std::tie(head, row) = positionOf(r);
@@ -319,6 +370,10 @@ private:
         b, zero, keyCount, lanes, ValueRange(old),
         [&](Value j, ValueRange carried) -> Vectors {
           Value s = e.load(scratch.weights, {r, j});
+          if (op.getScale())
+            s = arith::MulFOp::create(
+                b, s,
+                e.splat(static_cast<float>(op.getScale()->convertToDouble())));
           Value lane = arith::AddIOp::create(
               b, e.broadcast(add(op.getJ(), j)),
               vector::StepOp::create(b, e.vectorType(b.getIndexType())));
@@ -347,14 +402,19 @@ private:
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max, none);
     Value base = arith::SelectOp::create(b, unseen, e.splat(0.0f), max);
     Value factor = e.exp(arith::SubFOp::create(b, old, base));
-    Value sum =
-        emitLoop(b, zero, keyCount, lanes, ValueRange(e.splat(0.0f)),
-                 [&](Value j, ValueRange carried) -> Vectors {
-                   Value s = e.load(scratch.weights, {r, j});
-                   Value weight = e.exp(arith::SubFOp::create(b, s, base));
-                   e.store(weight, scratch.weights, {r, j});
-                   return {arith::AddFOp::create(b, carried[0], weight)};
-                 })[0];
+    Value sum = emitLoop(
+        b, zero, keyCount, lanes, ValueRange(e.splat(0.0f)),
+        [&](Value j, ValueRange carried) -> Vectors {
+          Value s = e.load(scratch.weights, {r, j});
+          Value weight = e.exp(arith::SubFOp::create(b, s, base));
+          e.store(weight, scratch.weights, {r, j});
+          prefetchRow(op.getValue(),
+                      inNextBlock(arith::DivUIOp::create(
+                          b, add(arith::MulIOp::create(b, r, keyCount), j),
+                          e.index(lanes))),
+                      zero, valueDim);
+          return {arith::AddFOp::create(b, carried[0], weight)};
+        })[0];
     Value total = e.broadcast(memref::LoadOp::create(b, op.getSum(), r));
     total = e.fma(total, factor, e.sumOfLanes(sum));
     auto storeFirst = [&](Value vector, Value memref) {
@@ -378,19 +438,19 @@ private:
   }
 
   void emitWeightedSumOf(bool select) {
-    forEachColumns(
-        valueDim, headDim, vectors * lanes, {},
-        [&](Value d, int64_t columns, bool isKey, ValueRange) -> Vectors {
-          emitColumns(d, columns, isKey, select);
-          return {};
-        });
+    forEachColumns(valueDim, vectors * lanes, {},
+                   [&](const Columns &columns, ValueRange) -> Vectors {
+                     emitColumns(columns, select);
+                     return {};
+                   });
   }
 
   /// acc[r, d + ...] = acc * factor + sum_j weights[r, j] * value[j, d + ...].
-  /// Meanwhile the next block's keys are prefetched, or its values where keys
-  /// have no such columns.
-  void emitColumns(Value d, int64_t columns, bool isKey, bool select) {
-    SmallVector<Piece> pieces = splitColumns(columns, pairedValues);
+  /// Meanwhile the next block's values are prefetched, but for those that the
+  /// softmax has asked for.
+  void emitColumns(const Columns &columns, bool select) {
+    Value d = columns.first;
+    SmallVector<Piece> pieces = splitColumns(columns.count, pairedValues);
     Vectors init;
     for (int64_t r = 0; r < rows; ++r) {
       Value factor = e.broadcast(
@@ -399,13 +459,19 @@ private:
         init.push_back(arith::MulFOp::create(b, x, factor));
     }
     size_t count = init.size() / rows;
-    Value nextBlock = e.index(op.getSchedule()->getTile()[1]);
+    Value nextRow = inNextBlock(
+        arith::DivUIOp::create(b, times(keyCount, rows), e.index(lanes)));
     Vectors sums = emitLoop(
         b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
           Vectors next(acc);
           Vectors values = loadColumns(op.getValue(), j, d, pieces);
-          prefetchColumns(isKey ? op.getKey() : op.getValue(),
-                          add(j, nextBlock), d, columns);
+          if (rows < lanes) {
+            Value index =
+                add(arith::MulIOp::create(b, indexOf(columns), keyCount), j);
+            index = arith::DivUIOp::create(b, times(index, lanes - rows),
+                                           e.index(lanes));
+            prefetchGroup(op.getValue(), nextRow, index, columns);
+          }
           for (int64_t r = 0; r < rows; ++r) {
             Value weight = memref::LoadOp::create(b, scratch.weights,
                                                   ValueRange{e.index(r), j});
@@ -441,7 +507,7 @@ private:
   int64_t lanes, rows, headDim, valueDim, stepKeys;
   /// Vectors of columns of a register tile of the weighted sum.
   int64_t vectors;
-  bool pairedKeys, pairedValues;
+  bool pairedKeys, pairedValues, useTiles;
   Value keyCount, zero;
   /// The query tile, its columns in the order of the keys' vectors.
   Value query;

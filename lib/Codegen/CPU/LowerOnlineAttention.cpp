@@ -227,18 +227,42 @@ private:
 
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 
-  /// Asks for the values of `keys` long before the weighted sum reads them: it
-  /// goes down the columns of a block, faster than memory delivers lines.
-  void prefetchValues(ValueRange keys) {
+  /// The products of keys with queries over the features, while the values of
+  /// the keys from `j` on are prefetched, a line or so a feature: the weighted
+  /// sum goes down the columns of a block, faster than memory delivers lines.
+  /// The first group of rows does it for all, where none is left out by a mask.
+  Vectors emitKeyProducts(Value j, ValueRange init,
+                          function_ref<Value(Value, int64_t)> key,
+                          function_ref<Value(Value, int64_t)> query) {
     constexpr int64_t kLineBits = 64 * 8;
     auto type = cast<MemRefType>(op.getValue().getType());
     int64_t columns = kLineBits / type.getElementTypeBitWidth();
-    emitLoop(b, zero, e.index(valueDim), columns, {},
-             [&](Value d, ValueRange) -> Vectors {
-               for (Value key : keys)
-                 e.prefetch(op.getValue(), {key, d});
-               return {};
-             });
+    auto keyLines = static_cast<int64_t>(llvm::divideCeil(valueDim, columns));
+    int64_t lines = keyRows * keyLines;
+    auto perFeature = static_cast<int64_t>(llvm::divideCeil(lines, headDim));
+    auto features = static_cast<int64_t>(llvm::divideCeil(lines, perFeature));
+    auto prefetch = [&](Value d, int64_t i) {
+      Value line =
+          add(arith::MulIOp::create(b, d, e.index(perFeature)).getResult(), i);
+      Value count = e.index(keyLines);
+      Value row = add(j, arith::DivUIOp::create(b, line, count));
+      Value column = arith::MulIOp::create(
+          b, arith::RemUIOp::create(b, line, count), e.index(columns));
+      e.prefetch(op.getValue(), {row, column});
+    };
+    Value end = e.index(features);
+    if (!programs.hasMask())
+      end = arith::SelectOp::create(
+          b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero),
+          end, zero);
+    Vectors sums = emitOuterProduct(
+        e, zero, end, keyRows, vectors, init, key, [&](Value d, int64_t v) {
+          for (int64_t i = 0; v == 0 && i < perFeature; ++i)
+            prefetch(d, i);
+          return query(d, v);
+        });
+    return emitOuterProduct(e, end, e.index(headDim), keyRows, vectors, sums,
+                            key, query);
   }
 
   /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf.
@@ -256,9 +280,8 @@ private:
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
     }
-    prefetchValues(keys);
-    Vectors flat = emitOuterProduct(
-        e, zero, e.index(headDim), keyRows, vectors, init,
+    Vectors flat = emitKeyProducts(
+        j, init,
         [&](Value d, int64_t r) {
           return e.broadcast(
               toF32(b, memref::LoadOp::create(b, op.getKey(),

@@ -104,7 +104,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
         return block.emitOpError("has no schedule to be lowered by");
       if (schedule.getKernel() == Kernel::FeaturesInLanes)
         return lowerFewRows(rewriter, block, target,
-                            getFewRowsScratch(rewriter, block));
+                            getFewRowsScratch(rewriter, block, target));
       auto allocate = [&](StringRef purpose, int64_t number,
                           ArrayRef<int64_t> shape, Type element) {
         return getScratch(rewriter, block, purpose, shape, element, number);
@@ -127,20 +127,32 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return success();
   }
 
-  FewRowsScratch getFewRowsScratch(IRRewriter &rewriter, OnlineAttentionOp op) {
+  FewRowsScratch getFewRowsScratch(IRRewriter &rewriter, OnlineAttentionOp op,
+                                   TargetAttr target) {
     ScheduleAttr schedule = *op.getSchedule();
-    int64_t rows = cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
+    auto queryType = cast<MemRefType>(op.getQuery().getType());
+    auto keyType = cast<MemRefType>(op.getKey().getType());
+    int64_t rows = queryType.getDimSize(0), columns = queryType.getDimSize(1);
+    int64_t lanes = schedule.getLanes();
     // The softmax reads and the last step writes whole vectors.
-    int64_t keys = schedule.getTile()[1] + schedule.getLanes();
-    Value query;
-    if (cast<MemRefType>(op.getKey().getType()).getElementType().isBF16()) {
-      int64_t columns = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
-      columns = llvm::alignTo(columns, schedule.getLanes());
-      query = getScratch(rewriter, op, "query", {rows, columns});
+    int64_t keys = schedule.getTile()[1] + lanes;
+    FewRowsScratch result;
+    if (hasScoreTiles(op, target)) {
+      Type bf16 = rewriter.getBF16Type();
+      result.query = getScratch(rewriter, op, "query pairs",
+                                {columns / 2, 2 * rows}, bf16);
+      result.scores = getScratch(rewriter, op, "scores", {keys, rows});
+      result.lastKeys =
+          getScratch(rewriter, op, "last keys", {lanes, columns}, bf16);
+    } else if (keyType.getElementType().isBF16() ||
+               !queryType.getElementType().isF32()) {
+      int64_t stored = llvm::alignTo(columns, lanes);
+      result.query = getScratch(rewriter, op, "query", {rows, stored});
     }
-    return {query, getScratch(rewriter, op, "weights", {rows, keys}),
-            getScratch(rewriter, op, "visible", {rows, keys}),
-            getScratch(rewriter, op, "factors", {rows})};
+    result.weights = getScratch(rewriter, op, "weights", {rows, keys});
+    result.visible = getScratch(rewriter, op, "visible", {rows, keys});
+    result.factors = getScratch(rewriter, op, "factors", {rows});
+    return result;
   }
 
   PairedScratch getPairedScratch(IRRewriter &rewriter, OnlineAttentionOp op,

@@ -30,15 +30,31 @@ mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          TargetAttr target, mlir::Value weights,
                                          ScratchAllocator allocate);
 
+/// Whether AMX has the scores of the few rows of `op`: bf16 queries and keys,
+/// whose features are whole tiles.
+bool hasScoreTiles(OnlineAttentionOp op, TargetAttr target);
+
 /// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
-/// block and one vector]`, factors `[rows]`; for bf16 keys a copy of the query
-/// in whole vectors.
+/// block and one vector]`, factors `[rows]`; for narrow operands a copy of the
+/// query in whole vectors. With score tiles, that is bf16 in pairs, `[D / 2, 2
+/// rows]`, and there are f32 scores `[keys, rows]` and bf16 copies of the last
+/// keys, one tile of rows.
 struct FewRowsScratch {
-  mlir::Value query, weights, visible, factors;
+  mlir::Value query, weights, visible, factors, scores, lastKeys;
 };
 mlir::LogicalResult lowerFewRows(mlir::RewriterBase &rewriter,
                                  OnlineAttentionOp op, TargetAttr target,
                                  FewRowsScratch scratch);
+
+/// Features of a key in a tile of AMX.
+inline constexpr int64_t kTileFeatures = 32;
+/// Asks for group `index` of `kTileFeatures` features of the next block,
+/// counted in the order of memory from the row of `key` on.
+using KeyPrefetch =
+    llvm::function_ref<void(mlir::Value key, mlir::Value index)>;
+/// Raw scores of a block by AMX, into `scratch.weights`.
+void emitScoreTiles(VectorEmitter &emitter, OnlineAttentionOp op,
+                    FewRowsScratch scratch, KeyPrefetch prefetch);
 
 /// Scratch of `lowerPairedAttention` for a group of query rows: f32 scores of
 /// two panels of keys `[keys, rows]`, bf16 weights of two spans of panels in

@@ -26,6 +26,9 @@ public:
 private:
   void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
   bool isPaired() const { return isPairedKernel(schedule.getKernel()); }
+  /// bf16 queries stay exact where keys are bf16 too, so that the products are
+  /// exact as well: their scores are scaled, in f32.
+  bool scalesScores();
   /// Copies keys and values once per head into what products of bf16 pairs
   /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
   /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.

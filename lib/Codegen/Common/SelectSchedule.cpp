@@ -100,16 +100,24 @@ ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   std::array<int64_t, 2> registers =
       chooseRegisters(target, Kernel::QueriesInLanes);
   int64_t lanes = target.getLanes();
-  // 64 rows amortise each pass over the keys. The weights of a register tile
-  // take up to half of L1, next to the K and V rows they meet; those of a block
-  // up to an eighth of L2, next to the tile's queries and output.
-  int64_t width = registers[1] * lanes;
-  int64_t rows = std::max<int64_t>(width, 64 / width * width);
-  int64_t weightBytes = width * static_cast<int64_t>(sizeof(float));
   int64_t rowBytes = 0;
   for (Value operand : {op.getKey(), op.getValue()})
     rowBytes += cast<ShapedType>(operand.getType()).getDimSize(3) *
                 static_cast<int64_t>(sizeof(float));
+  // 64 rows amortise each pass over the keys when those are in L2. They are not
+  // where the length of an ordinary text fills it: twice the rows then halve
+  // what comes from farther away, if queries and output leave room in L2. The
+  // length itself is seldom known.
+  constexpr int64_t kFewRows = 64, kOrdinaryLength = 2048;
+  bool isFar = kOrdinaryLength * rowBytes >= target.getL2() &&
+               2 * kFewRows * rowBytes <= target.getL2() / 2;
+  int64_t wanted = isFar ? 2 * kFewRows : kFewRows;
+  // The weights of a register tile take up to half of L1, next to the K and V
+  // rows they meet; those of a block up to an eighth of L2, next to the tile's
+  // queries and output.
+  int64_t width = registers[1] * lanes;
+  int64_t rows = std::max<int64_t>(width, wanted / width * width);
+  int64_t weightBytes = width * static_cast<int64_t>(sizeof(float));
   int64_t keys = std::clamp<int64_t>(
       std::min(target.getL1() / 2 / weightBytes, target.getL2() / 8 / rowBytes),
       12, 96);

@@ -30,7 +30,9 @@ using namespace attn;
 namespace {
 
 void fill(ImplicitLocOpBuilder &b, Value memref, float value) {
-  Value scalar = arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  Value scalar = arith::ConstantOp::create(
+      b, b.getFloatAttr(cast<MemRefType>(memref.getType()).getElementType(),
+                        value));
   linalg::FillOp::create(b, ValueRange(scalar), ValueRange(memref));
 }
 
@@ -60,6 +62,14 @@ AttentionTiling::AttentionTiling(ImplicitLocOpBuilder &b, AttentionOp op)
     : b(b), x{b}, op(op), schedule(*op.getSchedule()) {
   tileRows = schedule.getTile()[0];
   blockKeys = schedule.getTile()[1];
+}
+
+bool AttentionTiling::scalesScores() {
+  auto isBF16 = [](Value operand) {
+    return getElementTypeOrSelf(operand.getType()).isBF16();
+  };
+  return isPaired() || (schedule.getKernel() == Kernel::FeaturesInLanes &&
+                        isBF16(op.getQuery()) && isBF16(op.getKey()));
 }
 
 void AttentionTiling::run() {
@@ -275,8 +285,11 @@ void AttentionTiling::emitFewRows(Value batches) {
     keyAt = valueAt = {batch, keyHead};
     Value firstHead = x.mul(keyHead, x.constant(group));
 
-    int64_t storedHeadDim = llvm::alignTo(headDim, lanes);
-    Value storage = allocate(b, {tileRows, storedHeadDim});
+    bool exact = scalesScores();
+    Type element = exact ? Type(b.getBF16Type()) : Type(b.getF32Type());
+    int64_t storedHeadDim = llvm::alignTo(headDim, exact ? 2 * lanes : lanes);
+    Value storage = memref::AllocOp::create(
+        b, MemRefType::get({tileRows, storedHeadDim}, element));
     fill(b, storage, 0.0f);
     for (int64_t g = 0; g < group; ++g) {
       SmallVector<Value> own{batch, x.add(firstHead, x.constant(g))};
@@ -284,7 +297,7 @@ void AttentionTiling::emitFewRows(Value batches) {
           viewRows(b, op.getQuery(), own, x.constant(0), x.constant(headRows));
       PackOp::create(b, TypeRange(), source,
                      viewBlock(storage, g * headRows, headRows, headDim),
-                     b.getF64FloatAttr(op.getScale().convertToDouble()));
+                     exact ? b.getF64FloatAttr(1.0) : op.getScaleAttr());
     }
     acc = viewPart(accs, batch, keyHead, part);
     max = viewPart(maxes, batch, keyHead, part);

@@ -271,7 +271,7 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
   auto block = OnlineAttentionOp::create(
       b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
       at[2], x.add(at[3], key), rows, soon,
-      isPaired() ? op.getScaleAttr() : FloatAttr(),
+      scalesScores() ? op.getScaleAttr() : FloatAttr(),
       headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
   IRMapping mapping;
   if (!op.getScore().empty())

@@ -1,27 +1,51 @@
-// While the keys of a block are read, its values are prefetched, and while those
-// are read, the keys of the next block (32 keys on); where one has columns that
-// the other has not, those of the next block are prefetched by itself.
+// While a block is computed the next one (32 keys on) is prefetched in the order
+// of memory: its keys by the loops over keys, its values by the softmax, a row
+// for each vector of keys, and the rest by the loop over values.
 
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4},func.func(attn-cpu-lower-tiles),cse,canonicalize)' | FileCheck %s
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4},func.func(attn-cpu-lower-tiles))' | FileCheck %s --check-prefix=PAIRS
 
 // CHECK-LABEL: func.func @prefetch(
 // CHECK-SAME: %[[Q:.*]]: memref<4x64xf32>, %[[K:.*]]: memref<?x64xf32>, %[[V:.*]]: memref<?x32xf32>
+// CHECK-DAG: %[[C4:.*]] = arith.constant 4 : index
+// CHECK-DAG: %[[C12:.*]] = arith.constant 12 : index
+// CHECK-DAG: %[[LANES:.*]] = arith.constant 16 : index
 // CHECK-DAG: %[[BLOCK:.*]] = arith.constant 32 : index
-// Keys of the first 32 columns, then of the last 32.
+// Four keys of four lines each: in step n of the columns, the lines of key n.
 // CHECK: scf.for %[[J:[^ ]+]] =
-// CHECK: scf.for %[[D:[^ ]+]] = %{{[^ ]+}} to %[[BLOCK]]
-// CHECK: vector.load %[[K]][%[[J]], %[[D]]]
-// CHECK-NEXT: memref.prefetch %[[V]][%[[J]], %[[D]]], read, locality<2>, data
-// CHECK: scf.for %[[D:[^ ]+]] = %[[BLOCK]] to
+// CHECK: scf.for %[[D:[^ ]+]] =
 // CHECK: vector.load %[[K]][%[[J]], %[[D]]]
 // CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %[[J]], %[[BLOCK]]
-// CHECK-NEXT: memref.prefetch %[[K]][%[[NEXT]], %[[D]]], read, locality<2>, data
-// Values, two vectors of columns at once.
+// CHECK-NEXT: %[[N:[^ ]+]] = arith.divui %[[D]], %[[LANES]]
+// CHECK-NEXT: %[[INDEX:[^ ]+]] = arith.muli %[[N]], %[[C4]]
+// CHECK-NEXT: %[[LINE:[^ ]+]] = arith.remui %[[INDEX]], %[[C4]]
+// CHECK-NEXT: %[[ROW:[^ ]+]] = arith.divui %[[INDEX]], %[[C4]]
+// CHECK-NEXT: %[[ROW1:[^ ]+]] = arith.addi %[[NEXT]], %[[ROW]]
+// CHECK-NEXT: %[[COLUMN:[^ ]+]] = arith.muli %[[LINE]], %[[LANES]]
+// CHECK-NEXT: memref.prefetch %[[K]][%[[ROW1]], %[[COLUMN]]], read, locality<2>, data
+// CHECK-COUNT-3: memref.prefetch %[[K]]
+// The last, ragged step.
+// CHECK: scf.if
+// CHECK-COUNT-4: memref.prefetch %[[K]]
+// The softmax: row r and vector j of the weights.
+// CHECK: scf.for %[[R:[^ ]+]] =
+// CHECK: math.exp2
+// CHECK: scf.for %[[J:[^ ]+]] =
+// CHECK: math.exp2
+// CHECK: %[[RN:[^ ]+]] = arith.muli %[[R]], %[[N:[^ ]+]]
+// CHECK-NEXT: %[[INDEX:[^ ]+]] = arith.addi %[[RN]], %[[J]]
+// CHECK-NEXT: %[[ROW:[^ ]+]] = arith.divui %[[INDEX]], %[[LANES]]
+// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %[[ROW]], %[[BLOCK]]
+// CHECK-NEXT: memref.prefetch %[[V]][%[[NEXT]], %{{[^ ]+}}], read, locality<2>, data
+// CHECK-NEXT: memref.prefetch %[[V]][%[[NEXT]], %[[LANES]]], read, locality<2>, data
+// Values, two vectors of columns at once: 12 of 16 rows are left.
 // CHECK: vector.load %[[V]][%[[J:[^,]+]],
 // CHECK: vector.load %[[V]][%[[J]],
-// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %[[J]], %[[BLOCK]]
-// CHECK-COUNT-2: memref.prefetch %[[K]][%[[NEXT]], %{{[^ ]+}}], read, locality<2>, data
+// CHECK-NEXT: %[[PART:[^ ]+]] = arith.muli %[[J]], %[[C12]]
+// CHECK-NEXT: %[[ROW:[^ ]+]] = arith.divui %[[PART]], %[[LANES]]
+// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %{{[^ ]+}}, %[[ROW]]
+// CHECK-NEXT: memref.prefetch %[[V]][%[[NEXT]], %{{[^ ]+}}], read, locality<2>, data
+// CHECK-NEXT: memref.prefetch %[[V]][%[[NEXT]], %[[LANES]]], read, locality<2>, data
 // CHECK-NOT: memref.prefetch
 // CHECK: return
 func.func @prefetch(%q: memref<4x64xf32>, %k: memref<?x64xf32>, %v: memref<?x32xf32>, %acc: memref<4x32xf32>, %max: memref<4xf32>, %sum: memref<4xf32>, %i: index) {
@@ -41,5 +65,32 @@ func.func @prefetch(%q: memref<4x64xf32>, %k: memref<?x64xf32>, %v: memref<?x32x
 // PAIRS: vector.load
 func.func @pairs(%q: memref<4x64xf32>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %acc: memref<4x64xf32>, %max: memref<4xf32>, %sum: memref<4xf32>, %i: index) {
   attn.online_attention ins(%q, %k, %v : memref<4x64xf32>, memref<?x64xbf16>, memref<?x64xbf16>) outs(%acc, %max, %sum : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at (%i, %i, %i, %i) schedule(<kernel = features_in_lanes, tile = [4, 32], registers = [4, 4], lanes = 16>)
+  return
+}
+
+// A bf16 query comes into that order as the keys do, and scores are scaled
+// afterwards.
+// PAIRS-LABEL: func.func @exact
+// PAIRS: vector.load %{{.*}} : memref<4x64xbf16>, vector<32xbf16>
+// PAIRS: arith.shli
+// PAIRS: arith.andi
+// PAIRS-NOT: vector.shuffle
+// PAIRS: vector.load %{{.*}} : memref<?x64xbf16>, vector<32xbf16>
+// PAIRS-NOT: arith.mulf
+// PAIRS: %[[S:.*]] = vector.load %{{.*}} : memref<4x48xf32>, vector<16xf32>
+// PAIRS-NEXT: %[[SCALE:.*]] = arith.constant dense<1.250000e-01>
+// PAIRS-NEXT: arith.mulf %[[S]], %[[SCALE]]
+func.func @exact(%q: memref<4x64xbf16>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %acc: memref<4x64xf32>, %max: memref<4xf32>, %sum: memref<4xf32>, %i: index) {
+  attn.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xbf16>, memref<?x64xbf16>) outs(%acc, %max, %sum : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at (%i, %i, %i, %i) scale 0.125 schedule(<kernel = features_in_lanes, tile = [4, 32], registers = [4, 4], lanes = 16>)
+  return
+}
+
+// A bf16 query of f32 keys is widened in order.
+// PAIRS-LABEL: func.func @wide_keys
+// PAIRS: vector.load %{{.*}} : memref<4x64xbf16>, vector<16xbf16>
+// PAIRS: arith.extf
+// PAIRS: vector.load %{{.*}} : memref<?x64xf32>, vector<16xf32>
+func.func @wide_keys(%q: memref<4x64xbf16>, %k: memref<?x64xf32>, %v: memref<?x64xf32>, %acc: memref<4x64xf32>, %max: memref<4xf32>, %sum: memref<4xf32>, %i: index) {
+  attn.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xf32>, memref<?x64xf32>) outs(%acc, %max, %sum : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at (%i, %i, %i, %i) scale 0.125 schedule(<kernel = features_in_lanes, tile = [4, 32], registers = [4, 4], lanes = 16>)
   return
 }

@@ -23,16 +23,24 @@ func.func @block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v
 }
 
 // One loop takes whole and ragged groups of keys: past the end it reads the last
-// key again, whose weight counts 0 times. Values are prefetched with their keys.
+// key again, whose weight counts 0 times. Values are prefetched
+// with their keys, a line for each of the first features of the first group.
 // CHECK-LABEL: func.func @ragged
 // CHECK-SAME: %[[K:[^ ]+]]: memref<?x8xf32>, %[[V:[^ ]+]]: memref<?x32xf32>
 // CHECK: %[[COUNT:.*]] = memref.dim %[[K]]
 // CHECK: scf.for %[[J:[^ ]+]] = %{{[^ ]+}} to %[[COUNT]]
 // CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]],
 // CHECK: %[[SECOND:.*]] = arith.minsi %{{.*}}, %[[LAST]]
-// CHECK: scf.for %[[D:[^ ]+]] =
-// CHECK-NEXT: memref.prefetch %[[V]][%[[J]], %[[D]]]
-// CHECK-NEXT: memref.prefetch %[[V]][%[[SECOND]], %[[D]]]
+// CHECK: %[[LINES:.*]] = arith.constant 4 : index
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq
+// CHECK: %[[END:.*]] = arith.select %[[FIRST]], %[[LINES]]
+// CHECK: scf.for %[[D:[^ ]+]] = %{{[^ ]+}} to %[[END]]
+// CHECK: %[[ROW:.*]] = arith.divui
+// CHECK-NEXT: %[[KEY:.*]] = arith.addi %[[J]], %[[ROW]]
+// CHECK: memref.prefetch %[[V]][%[[KEY]],
+// CHECK: memref.load %[[K]][%[[SECOND]],
+// CHECK: scf.for %[[D:[^ ]+]] = %[[END]] to
+// CHECK-NOT: memref.prefetch
 // CHECK: memref.load %[[K]][%[[SECOND]],
 // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %{{.*}}, %[[COUNT]]
 // CHECK: %[[ONE:.*]] = arith.select %[[EXISTS]]

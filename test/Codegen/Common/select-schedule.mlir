@@ -19,13 +19,31 @@
 // AVX2-ISA: attn.target = #attn.target<cpu = "x86-64-v4", isa = avx2
 
 // CHECK-LABEL: func.func @attention
-// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 4], lanes = 16>)
-// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
-// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
-// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 4>)
+// 2048 keys and values of 64 fill an L2 of 1 MiB: twice the rows.
+// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 60], registers = [6, 4], lanes = 16>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 8>)
+// AVX2-ISA: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 8>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 4>)
 func.func @attention(%q: tensor<?x8x?x64xf32>, %init: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%init : tensor<?x8x?x64xf32>) scale 1.0 -> tensor<?x8x?x64xf32>
   return %o : tensor<?x8x?x64xf32>
+}
+
+// 2048 shorter keys are in L2, and more rows would not spare anything.
+// CHECK-LABEL: func.func @short_rows
+// AVX512: tile = [64, 60]
+// AVX2: tile = [64, 96]
+func.func @short_rows(%q: tensor<?x8x?x32xf32>, %init: tensor<?x8x?x32xf32>) -> tensor<?x8x?x32xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x32xf32>, tensor<?x8x?x32xf32>, tensor<?x8x?x32xf32>) outs(%init : tensor<?x8x?x32xf32>) scale 1.0 -> tensor<?x8x?x32xf32>
+  return %o : tensor<?x8x?x32xf32>
+}
+
+// 128 queries and outputs of these would take more than half of L2.
+// CHECK-LABEL: func.func @long_rows
+// AVX512: tile = [64, 30]
+func.func @long_rows(%q: tensor<?x8x?x576xf32>, %v: tensor<?x8x?x512xf32>, %init: tensor<?x8x?x512xf32>) -> tensor<?x8x?x512xf32> {
+  %o = attn.attention ins(%q, %q, %v : tensor<?x8x?x576xf32>, tensor<?x8x?x576xf32>, tensor<?x8x?x512xf32>) outs(%init : tensor<?x8x?x512xf32>) scale 1.0 -> tensor<?x8x?x512xf32>
+  return %o : tensor<?x8x?x512xf32>
 }
 
 // The few rows of a decoding step: all heads of a group, with features in lanes.

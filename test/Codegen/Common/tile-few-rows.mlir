@@ -23,4 +23,29 @@ func.func @decode(%q: memref<?x6x1x24xf32, strided<[?, ?, ?, 1], offset: ?>>, %k
   return
 }
 
+// bf16 queries of bf16 keys stay as they are, and scores are scaled.
+// CHECK-LABEL: func.func @exact
+// CHECK: %[[Q:.*]] = memref.alloc() : memref<4x32xbf16>
+// CHECK: linalg.fill ins(%{{.*}} : bf16) outs(%[[Q]] : memref<4x32xbf16>)
+// CHECK: attn.pack {{.*}} factor 1.0
+// CHECK: attn.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<4x24xbf16, strided<[32, 1]>>
+// CHECK-SAME: scale 1.250000e-01 head_rows 1
+func.func @exact(%q: memref<?x8x1x24xbf16>, %k: memref<?x2x?x24xbf16>, %v: memref<?x2x?x20xbf16>, %o: memref<?x8x1x20xbf16>) {
+  attn.attention ins(%q, %k, %v : memref<?x8x1x24xbf16>, memref<?x2x?x24xbf16>, memref<?x2x?x20xbf16>)
+      outs(%o : memref<?x8x1x20xbf16>) scale 0.125
+      schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [4, 4], lanes = 16, split = 2048>)
+  return
+}
+
+// With f32 keys nothing is gained: the scale is in the query.
+// CHECK-LABEL: func.func @wide_keys
+// CHECK: attn.pack {{.*}} outs(%{{.*}} : memref<1x24xf32, {{.*}}) factor 1.250000e-01
+// CHECK-NOT: scale
+func.func @wide_keys(%q: memref<?x8x1x24xbf16>, %k: memref<?x2x?x24xf32>, %v: memref<?x2x?x20xf32>, %o: memref<?x8x1x20xf32>) {
+  attn.attention ins(%q, %k, %v : memref<?x8x1x24xbf16>, memref<?x2x?x24xf32>, memref<?x2x?x20xf32>)
+      outs(%o : memref<?x8x1x20xf32>) scale 0.125
+      schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [4, 4], lanes = 16, split = 2048>)
+  return
+}
+
 }

@@ -26,8 +26,8 @@ struct Rows {
   int64_t group, queries;
 };
 constexpr Rows kRows[] = {{1, 1}, {4, 1}, {3, 1}, {8, 1}, {2, 2}, {1, 5}};
-/// Of keys and of values: below, at and above whole vectors and lines; where
-/// they differ, each has columns that the other prefetches nothing for.
+/// Of keys and of values: below, at and above whole vectors and lines, and
+/// whole tiles of AMX.
 struct Dims {
   int64_t key, value;
 };
