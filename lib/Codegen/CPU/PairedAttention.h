@@ -89,7 +89,8 @@ private:
     return times(remainder(panel, 2), kPanel);
   }
   mlir::Value weightSlot(mlir::Value panel) {
-    return times(remainder(panel, 2 * span), kPanel / 2);
+    // The span before the first has negative panels.
+    return times(remainder(add(panel, 2 * span), 2 * span), kPanel / 2);
   }
 
   //===--------------------------------------------------------------------===//

@@ -194,17 +194,30 @@ Value AttentionTiling::isPackedKey() {
   int64_t keyDim = type.getDimSize(3), offset;
   SmallVector<int64_t> strides;
   if (!type.getElementType().isBF16() || keyDim % kPairedPanel ||
-      failed(type.getStridesAndOffset(strides, offset)) || strides[3] != 1)
+      failed(type.getStridesAndOffset(strides, offset)) || strides[3] != 1 ||
+      (strides[2] != keyDim && !ShapedType::isDynamic(strides[2])))
     return {};
-  Value rowStride =
-      memref::ExtractStridedMetadataOp::create(b, key).getStrides()[2];
-  auto equal = [&](Value left, int64_t right) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left,
-                                         x.constant(right));
+  // A line of the cache holds a row of a tile: one that begins elsewhere costs
+  // two of them each time.
+  auto isMultiple = [&](Value count, int64_t of) -> Value {
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                         x.sub(count, x.roundDown(count, of)),
+                                         x.constant(0));
   };
-  return b.createOrFold<arith::AndIOp>(
-      equal(rowStride, keyDim),
-      equal(x.sub(keyCount, x.roundDown(keyCount, kPairedPanel)), 0));
+  auto memory = memref::ExtractStridedMetadataOp::create(b, key);
+  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, key);
+  Value bytes = x.mul(memory.getOffset(), x.constant(2));
+  Value conditions[] = {isMultiple(keyCount, kPairedPanel),
+                        isMultiple(x.add(start, bytes), 2 * kPairedPanel),
+                        isMultiple(memory.getStrides()[0], kPairedPanel),
+                        isMultiple(memory.getStrides()[1], kPairedPanel),
+                        b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                                      memory.getStrides()[2],
+                                                      x.constant(keyDim))};
+  Value all = conditions[0];
+  for (Value condition : llvm::drop_begin(conditions))
+    all = b.createOrFold<arith::AndIOp>(all, condition);
+  return all;
 }
 
 Value AttentionTiling::packChunks(Value batches, Value source,

@@ -161,6 +161,10 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
        {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
     *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
   if (classes) {
+    // What a block sees of other documents is lost, whole blocks of panels that
+    // stream from L2 win little by their length.
+    if (isPaired())
+      blockKeys = std::min<int64_t>(blockKeys, 256);
     emitClassifiedBlocks(queryTile, at, *classes, bounds);
     return remarkUnknown(classes->unknown);
   }

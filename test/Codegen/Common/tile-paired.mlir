@@ -44,9 +44,13 @@ func.func @unmasked(%q: memref<?x8x?x40xbf16>, %k: memref<?x2x?x40xbf16>, %v: me
 // CHECK-LABEL: func.func @keys_in_place
 // CHECK-SAME: %[[K:[^:]*]]: memref<1x2x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[STRIDES:.*]]:4 = memref.extract_strided_metadata %[[K]]
-// CHECK-DAG: %[[ADJACENT:.*]] = arith.cmpi eq, %[[STRIDES]]#2, %c64
-// CHECK-DAG: %[[WHOLE:.*]] = arith.cmpi eq, %{{.*}}, %c0
-// CHECK: %[[IN_PLACE:.*]] = arith.andi %[[ADJACENT]], %[[WHOLE]]
+// CHECK: %[[START:.*]] = memref.extract_aligned_pointer_as_index %[[K]]
+// CHECK: arith.addi %[[START]]
+// CHECK: arith.divui %{{.*}}, %c64
+// CHECK: arith.divui %[[STRIDES]]#0, %c32
+// CHECK: arith.divui %[[STRIDES]]#1, %c32
+// CHECK: %[[ADJACENT:.*]] = arith.cmpi eq, %[[STRIDES]]#2, %c64
+// CHECK: %[[IN_PLACE:.*]] = arith.andi %{{.*}}, %[[ADJACENT]]
 // CHECK: %[[COPIES:.*]] = arith.select %[[IN_PLACE]], %c0, %c1
 // CHECK: %[[PACKED:.*]] = memref.alloc(%[[COPIES]], {{.*}}) : memref<?x2x?x64xbf16>
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%[[COPIES]], 2, %{{.*}}) {
@@ -55,6 +59,18 @@ func.func @unmasked(%q: memref<?x8x?x40xbf16>, %k: memref<?x2x?x40xbf16>, %v: me
 // CHECK: arith.select %[[IN_PLACE]], %[[GIVEN]], %[[OWN]] : memref<{{.*}}, strided<[?, ?, 64, 1], offset: ?>>
 func.func @keys_in_place(%k: memref<1x2x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %v: memref<1x2x?x64xbf16>, %q: memref<1x8x?x64xbf16>, %o: memref<1x8x?x64xbf16>) {
   attn.attention ins(%q, %k, %v : memref<1x8x?x64xbf16>, memref<1x2x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, memref<1x2x?x64xbf16>) outs(%o : memref<1x8x?x64xbf16>) scale 0.125 schedule(<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16>)
+  return
+}
+
+// -----
+
+// Rows that are known to be apart are always copied.
+// CHECK-LABEL: func.func @keys_apart
+// CHECK-NOT: memref.extract_strided_metadata
+// CHECK: memref.alloc() : memref<1x2x512x64xbf16>
+// CHECK: attn.online_attention
+func.func @keys_apart(%k: memref<1x2x64x64xbf16, strided<[16384, 8192, 128, 1], offset: 64>>, %v: memref<1x2x64x64xbf16>, %q: memref<1x8x?x64xbf16>, %o: memref<1x8x?x64xbf16>) {
+  attn.attention ins(%q, %k, %v : memref<1x8x?x64xbf16>, memref<1x2x64x64xbf16, strided<[16384, 8192, 128, 1], offset: 64>>, memref<1x2x64x64xbf16>) outs(%o : memref<1x8x?x64xbf16>) scale 0.125 schedule(<kernel = bf16_tiles, tile = [32, 64], registers = [2, 2], lanes = 16>)
   return
 }
 

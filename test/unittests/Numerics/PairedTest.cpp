@@ -180,43 +180,117 @@ TEST_P(Paired, MaximumMovesLate) {
   }
 }
 
-/// Whatever stands in hidden keys and values, in the same panel or another.
-TEST_P(Paired, HiddenMeansAbsent) {
-  constexpr int64_t rows = 40, keys = 150, dim = 48;
-  auto module = compileGraph(
-      graph(dim, dim, "lengths(%n : tensor<?xi32>)", ", %n: tensor<?xi32>"), 32,
-      64);
-  auto causal =
-      compileGraph(graph(dim, dim, "causal(offset %n : tensor<?xi32>)",
-                         ", %n: tensor<?xi32>"),
-                   64, 128);
-  ASSERT_TRUE(module && causal);
-  for (double poison : {(double)NAN, (double)INFINITY, (double)-INFINITY})
-    for (int64_t length : {0, 1, 31, 32, 37, 64, 149}) {
-      SCOPED_TRACE("length " + std::to_string(length));
-      auto poisoned = [&](int64_t seed) {
-        return [=](int64_t n) {
-          return n / dim >= length ? poison : patternAt(seed, n);
-        };
-      };
-      Operand q(bf16, {1, 2, rows, dim}, true, pattern(0));
-      Operand k(bf16, {1, 1, keys, dim}, true, poisoned(1));
-      Operand v(bf16, {1, 1, keys, dim}, true, poisoned(2));
-      Operand cleanK(bf16, {1, 1, keys, dim}, true, pattern(1));
-      Operand cleanV(bf16, {1, 1, keys, dim}, true, pattern(2));
+/// One jump of the maximum in each place of a span, for spans of every length:
+/// what is pending then, and what was never there, must not be lost or counted
+/// twice. The weights before the jump is noticed are infinite.
+TEST_P(Paired, MaximumJumpsInASpan) {
+  constexpr int64_t rows = 33, keys = 300, dim = 32;
+  for (int64_t valueDim : {32, 64, 80, 96, 128, 192, 256}) {
+    auto module = compileGraph(graph(dim, valueDim), 32, 512);
+    ASSERT_TRUE(module);
+    for (int64_t at : {1, 33, 65, 97, 130, 161, 193, 290}) {
+      SCOPED_TRACE("Dv " + std::to_string(valueDim) + ", at " +
+                   std::to_string(at));
+      Operand q(bf16, {1, 2, rows, dim}, true, [](int64_t) { return 1.0; });
+      // Scores of 0, then of 0.25 * 32 * 25 = 200.
+      Operand k(bf16, {1, 1, keys, dim}, true,
+                [=](int64_t n) { return n / dim < at ? 0.0 : 25.0; });
+      Operand v(bf16, {1, 1, keys, valueDim}, true, pattern(2));
       reference::AttentionOptions options;
       options.scale = 0.25;
-      {
-        Operand n(ElementType::i32, {1}, true, [&](int64_t) { return length; });
-        options.mask = reference::lengths({length});
-        check(*module, q, k, v, options, {n.view}, &cleanK, &cleanV);
-      }
-      // The last row sees `length` keys, the others fewer.
-      Operand n(ElementType::i32, {1}, true,
-                [&](int64_t) { return length - rows; });
-      options.mask = reference::causal(length - rows);
-      check(*causal, q, k, v, options, {n.view}, &cleanK, &cleanV);
+      check(*module, q, k, v, options);
     }
+  }
+}
+
+/// Keys are read where they are if they lie as panels of lines do, else copied:
+/// the same bits, from buffers that end where memory ends.
+TEST_P(Paired, SameBitsWhereverKeysAre) {
+  constexpr int64_t rows = 40, dim = 64;
+  auto module = compileGraph(graph(dim, dim), 32, 64);
+  ASSERT_TRUE(module);
+  for (int64_t keys : {32, 64, 96, 160, 97}) {
+    SCOPED_TRACE(std::to_string(keys) + " keys");
+    Operand q(bf16, {2, 2, rows, dim}, true, pattern(0));
+    Operand k(bf16, {2, 1, keys, dim}, true, pattern(1));
+    Operand v(bf16, {2, 1, keys, dim}, true, pattern(2));
+    Shape shape{2, 2, rows, dim};
+    HostTensor dense = run(*module, {q.view, k.view, v.view}, bf16, shape);
+    auto expectSame = [&](const char *where, const TensorView &view) {
+      HostTensor o = run(*module, {q.view, view, v.view}, bf16, shape);
+      EXPECT_EQ(memcmp(dense.data(), o.data(), o.sizeInBytes()), 0) << where;
+    };
+    // Inside [2, 1, keys, wide], whose other columns are NaN.
+    auto inside = [&](int64_t wide, int64_t first) {
+      return [=](int64_t n) {
+        int64_t column = n % wide - first, row = n / wide;
+        return column < 0 || column >= dim ? NAN
+                                           : patternAt(1, row * dim + column);
+      };
+    };
+    auto slice = [&](const Operand &operand, int64_t first) {
+      TensorView view = operand.view;
+      view.shape[3] = dim;
+      view.data = static_cast<char *>(view.data) + 2 * first;
+      return view;
+    };
+    Operand far(bf16, {2, 1, keys, 2 * dim}, true, inside(2 * dim, dim));
+    expectSame("rows apart", slice(far, dim));
+    Operand odd(bf16, {2, 1, keys, dim + 3}, true, inside(dim + 3, 3));
+    expectSame("odd rows", slice(odd, 3));
+    // Rows one after the other that begin anywhere.
+    Operand shifted(bf16, {1, 1, 2 * keys * dim + 5, 1}, true, [](int64_t n) {
+      return n < 5 ? NAN : patternAt(1, n - 5);
+    });
+    TensorView view = k.view;
+    view.data = static_cast<char *>(shifted.view.data) + 2 * 5;
+    expectSame("unaligned", view);
+    if (HasFailure())
+      return;
+  }
+}
+
+/// Whatever stands in hidden keys and values, in the same panel or another.
+TEST_P(Paired, HiddenMeansAbsent) {
+  constexpr int64_t rows = 40;
+  // Keys that are copied, and keys that are read in place.
+  for (auto [dim, keys] : {std::pair<int64_t, int64_t>{48, 150}, {32, 160}}) {
+    auto module = compileGraph(
+        graph(dim, dim, "lengths(%n : tensor<?xi32>)", ", %n: tensor<?xi32>"),
+        32, 64);
+    auto causal =
+        compileGraph(graph(dim, dim, "causal(offset %n : tensor<?xi32>)",
+                           ", %n: tensor<?xi32>"),
+                     64, 128);
+    ASSERT_TRUE(module && causal);
+    for (double poison : {(double)NAN, (double)INFINITY, (double)-INFINITY})
+      for (int64_t length : {0, 1, 31, 32, 37, 64, 149}) {
+        SCOPED_TRACE("length " + std::to_string(length));
+        auto poisoned = [&, dim = dim](int64_t seed) {
+          return [=](int64_t n) {
+            return n / dim >= length ? poison : patternAt(seed, n);
+          };
+        };
+        Operand q(bf16, {1, 2, rows, dim}, true, pattern(0));
+        Operand k(bf16, {1, 1, keys, dim}, true, poisoned(1));
+        Operand v(bf16, {1, 1, keys, dim}, true, poisoned(2));
+        Operand cleanK(bf16, {1, 1, keys, dim}, true, pattern(1));
+        Operand cleanV(bf16, {1, 1, keys, dim}, true, pattern(2));
+        reference::AttentionOptions options;
+        options.scale = 0.25;
+        {
+          Operand n(ElementType::i32, {1}, true,
+                    [&](int64_t) { return length; });
+          options.mask = reference::lengths({length});
+          check(*module, q, k, v, options, {n.view}, &cleanK, &cleanV);
+        }
+        // The last row sees `length` keys, the others fewer.
+        Operand n(ElementType::i32, {1}, true,
+                  [&](int64_t) { return length - rows; });
+        options.mask = reference::causal(length - rows);
+        check(*causal, q, k, v, options, {n.view}, &cleanK, &cleanV);
+      }
+  }
 }
 
 /// A NaN or an infinity in a visible element reaches the rows that see it.

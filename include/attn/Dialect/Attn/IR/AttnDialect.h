@@ -33,6 +33,7 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
 inline bool isPairedKernel(Kernel kernel) {
   return kernel == Kernel::BF16Vectors || kernel == Kernel::BF16Tiles;
 }
+
 /// Keys of one panel of packed bf16 values: the depth of one AMX product.
 inline constexpr int64_t kPairedPanel = 32;
 /// Argument attributes: the user's name, and names of its dimensions.
