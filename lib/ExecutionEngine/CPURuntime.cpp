@@ -192,6 +192,27 @@ bool callGuarded(Run &run, function_ref<void()> body) {
   return true;
 }
 
+struct TaskRange {
+  int64_t begin, end;
+  explicit operator bool() const { return begin < end; }
+};
+
+/// The next tasks of a thread: neighbours, which share keys and values, many at
+/// first and single ones at the end, where threads must finish together
+/// (Polychronopoulos and Kuck, guided self-scheduling, 1987).
+TaskRange takeTasks(std::atomic<int64_t> &next, int64_t tasks,
+                    int64_t threads) {
+  constexpr int64_t kSharesPerThread = 16;
+  int64_t begin = next.load(std::memory_order_relaxed), end;
+  do {
+    int64_t left = tasks - begin;
+    if (left <= 0)
+      return {tasks, tasks};
+    end = begin + std::max<int64_t>(1, left / (kSharesPerThread * threads));
+  } while (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+  return {begin, end};
+}
+
 } // namespace
 
 void attnParallelFor(int64_t tasks, int64_t scratchBytesPerThread,
@@ -241,8 +262,9 @@ void attnParallelFor(int64_t tasks, int64_t scratchBytesPerThread,
       state.ownsRun = false;
       state.inTask = true;
       if (void *scratch = state.scratch.get(scratchBytes)) {
-        for (int64_t task; (task = nextTask.fetch_add(1)) < tasks;)
-          fn(context, task, scratch);
+        while (TaskRange range = takeTasks(nextTask, tasks, threads))
+          for (int64_t task = range.begin; task < range.end; ++task)
+            fn(context, task, scratch);
       } else {
         noMemory = true;
       }
