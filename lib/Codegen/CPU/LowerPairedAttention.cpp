@@ -26,11 +26,13 @@ bool PairedAttentionLowering::alternates(OnlineAttentionOp op) {
 
 int64_t PairedAttentionLowering::getPanelsInSpan(OnlineAttentionOp op) {
   int64_t features = cast<MemRefType>(op.getValue().getType()).getDimSize(1);
-  if (!alternates(op) || features % kPanel)
+  if (!alternates(op))
     return 1;
-  // Each panel of a span has the same number of features to sum.
+  // Each panel of a span has the same number of tiles to sum: two or more, as
+  // one tile of values is multiplied by both tiles of weights, and two of them
+  // share the loads of those.
   for (int64_t span : {4, 3, 2})
-    if (features / kPanel % span == 0)
+    if (features / kTile % span == 0 && features / kTile / span >= 2)
       return span;
   return 1;
 }

@@ -238,8 +238,8 @@ private:
   /// The weight of a key with the maximum as it is.
   mlir::Value lazyWeight(mlir::Value key, mlir::Value row, int64_t v,
                          mlir::ValueRange max);
-  /// Pairs of features that each panel of a span sums.
-  int64_t featureSteps() { return valueDim / kPanel / span; }
+  /// Tiles of features that each panel of a span sums.
+  int64_t shareTiles() { return valueDim / kTile / span; }
   /// The part of the upcoming rows that goes with `panel`.
   void emitPrefetches(mlir::Value panel);
   /// The scores of the first panel. Rows that have seen nothing get their
@@ -276,11 +276,13 @@ private:
   /// each panel by `among`.
   Vectors emitFeatures(Panels panels, mlir::Value d, int64_t tiles,
                        mlir::ValueRange sums, EmitAmong among);
-  void emitFeatures(Panels panels, mlir::Value d, int64_t tiles);
-  /// Adds them to all features from `d` on.
-  void emitSpan(Panels panels, mlir::Value d);
-  /// Adds panels from `pending` to before `end` to what features have not got
-  /// them yet, once the part that goes with `panel` is done.
+  /// Adds them to the features of share `share`, two tiles or one in a step.
+  Vectors emitShare(Panels panels, mlir::Value share, mlir::ValueRange sums,
+                    EmitAmong among);
+  /// Adds them to the shares from `from` on, if there are any.
+  void emitShares(Panels panels, mlir::Value from);
+  /// Adds panels from `pending` to before `end` to the shares that have not got
+  /// them yet, once the one that goes with `panel` is done.
   void emitPending(mlir::Value panel, mlir::Value pending, mlir::Value end);
 
   //===--------------------------------------------------------------------===//

@@ -239,17 +239,31 @@ SmallVector<Value> PairedAttentionLowering::emitFeatures(Panels panels, Value d,
   return Vectors(ValueRange(carried).drop_front(2 * tiles));
 }
 
-void PairedAttentionLowering::emitFeatures(Panels panels, Value d,
-                                           int64_t tiles) {
-  emitFeatures(panels, d, tiles, {},
-               [](ArrayRef<TileOp> tileOps, Value, ValueRange) -> Vectors {
-                 for (const TileOp &tileOp : tileOps)
-                   tileOp();
-                 return {};
-               });
+SmallVector<Value> PairedAttentionLowering::emitShare(Panels panels,
+                                                      Value share,
+                                                      ValueRange sums,
+                                                      EmitAmong among) {
+  Value d = times(share, shareTiles() * kTile);
+  int64_t pairs = shareTiles() / 2;
+  Vectors next = emitLoop(
+      b, zero, e.index(pairs), 1, sums,
+      [&](Value step, ValueRange carried) -> Vectors {
+        return emitFeatures(
+            panels, add(d, times(step, 2 * kTile)), 2, carried,
+            [&](ArrayRef<TileOp> tileOps, Value place, ValueRange values) {
+              return among(tileOps, add(times(step, span), place), values);
+            });
+      });
+  if (shareTiles() % 2)
+    next = emitFeatures(
+        panels, add(d, pairs * 2 * kTile), 1, next,
+        [&](ArrayRef<TileOp> tileOps, Value place, ValueRange values) {
+          return among(tileOps, add(place, pairs * span), values);
+        });
+  return next;
 }
 
-void PairedAttentionLowering::emitSpan(Panels panels, Value d) {
+void PairedAttentionLowering::emitShares(Panels panels, Value from) {
   auto any =
       scf::IfOp::create(b,
                         arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -257,14 +271,15 @@ void PairedAttentionLowering::emitSpan(Panels panels, Value d) {
                         /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(any.thenBlock());
-  int64_t whole = valueDim / kPanel * kPanel;
-  emitLoop(b, d, e.index(whole), kPanel, {},
-           [&](Value step, ValueRange) -> Vectors {
-             emitFeatures(panels, step, 2);
-             return {};
+  emitLoop(b, from, e.index(span), 1, {},
+           [&](Value share, ValueRange) -> Vectors {
+             return emitShare(panels, share, {},
+                              [](ArrayRef<TileOp> tileOps, Value, ValueRange) {
+                                for (const TileOp &tileOp : tileOps)
+                                  tileOp();
+                                return Vectors();
+                              });
            });
-  if (whole < valueDim)
-    emitFeatures(panels, e.index(whole), 1);
 }
 
 void PairedAttentionLowering::emitPending(Value panel, Value pending,
@@ -275,22 +290,20 @@ void PairedAttentionLowering::emitPending(Value panel, Value pending,
     return arith::MaxSIOp::create(b, arith::SubIOp::create(b, pending, first),
                                   zero);
   };
-  // A span of one panel is done as a whole.
-  if (span > 1) {
-    Value before = add(first, -span);
-    emitSpan({before, from(before), e.index(span), /*pending=*/{}},
-             times(add(place, 1), featureSteps() * kPanel));
-  }
-  emitSpan({first, from(first), arith::SubIOp::create(b, end, first),
-            /*pending=*/{}},
-           zero);
+  Value before = add(first, -span);
+  emitShares({before, from(before), e.index(span), /*pending=*/{}},
+             add(place, 1));
+  emitShares({first, from(first), arith::SubIOp::create(b, end, first),
+              /*pending=*/{}},
+             zero);
 }
 
 SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
                                                             ValueRange max,
                                                             Value pending) {
   // As many pairs to each product step of the scores as to one of the sums.
-  int64_t keySteps = keyDim / kPanel, valueSteps = featureSteps() * span;
+  int64_t keySteps = keyDim / kPanel;
+  int64_t valueSteps = llvm::divideCeil(shareTiles(), 2) * span;
   int64_t pairs = kPanel / 2;
   int64_t stepPairs = std::max<int64_t>(1, pairs / (keySteps + valueSteps));
   Vectors sums = emitNextScoresAmong(panel, stepPairs, max);
@@ -299,23 +312,15 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
   Value place = remainder(panel, span);
   Panels before = {add(arith::SubIOp::create(b, panel, place), -span), zero,
                    e.index(span), pending};
-  Value d = times(place, featureSteps() * kPanel);
-  stepPairs = valueSteps ? (pairs - done) / valueSteps : 0;
-  sums = emitLoop(
-      b, zero, e.index(featureSteps()), 1, sums,
-      [&](Value step, ValueRange carried) -> Vectors {
-        Value first = add(times(step, span * stepPairs), done);
-        return emitFeatures(
-            before, add(d, times(step, kPanel)), 2, carried,
-            [&](ArrayRef<TileOp> tileOps, Value place, ValueRange values) {
-              return emitWeightsAmong(tileOps, panel,
-                                      add(first, times(place, stepPairs)),
-                                      stepPairs, values, max);
-            });
-      });
+  stepPairs = (pairs - done) / valueSteps;
+  sums =
+      emitShare(before, place, sums,
+                [&](ArrayRef<TileOp> tileOps, Value step, ValueRange values) {
+                  return emitWeightsAmong(tileOps, panel,
+                                          add(times(step, stepPairs), done),
+                                          stepPairs, values, max);
+                });
   done += valueSteps * stepPairs;
-  if (valueDim % kPanel)
-    emitFeatures(before, e.index(valueDim - kTile), 1);
   if (done < pairs)
     sums = emitWeights(panel, 2 * done, kPanel, sums, /*checked=*/false,
                        [&](Value key, Value row, int64_t v) {
