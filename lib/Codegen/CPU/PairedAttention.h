@@ -249,8 +249,7 @@ private:
   /// The panels of an unmasked block as a pipeline.
   Vectors emitAlternatingPanels(mlir::ValueRange state);
   /// Weights of `panel` with the maximum as it is, and a few tile operations of
-  /// its neighbours after those of every two keys; returns their sums. After
-  /// the last panel, its scores are computed again and not used.
+  /// its neighbours after those of every two keys; returns their sums.
   Vectors emitAlternating(mlir::Value panel, mlir::ValueRange max,
                           mlir::Value pending);
   /// A few tile operations, to be emitted among weights.

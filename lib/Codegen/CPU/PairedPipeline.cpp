@@ -137,8 +137,8 @@ PairedAttentionLowering::emitWeightsAmong(ArrayRef<TileOp> tileOps, Value panel,
 SmallVector<Value>
 PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
                                              ValueRange max) {
-  Value next = arith::MinSIOp::create(b, add(panel, 1), add(panelEnd, -1));
-  Value key = times(next, kPanel), scoreRow = scoreSlot(add(panel, 1));
+  Value next = add(panel, 1);
+  Value key = times(next, kPanel), scoreRow = scoreSlot(next);
   Vectors carried;
   for (int64_t i = 0; i < 4; ++i)
     carried.push_back(loadTile(f32Tile(), scratch.start,
@@ -179,7 +179,7 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
         b, scratch.scores,
         ValueRange{add(scoreRow, i / 2 * kTile), e.index(i % 2 * kTile)},
         carried[i]);
-  padScores(add(panel, 1), startedPadding());
+  padScores(next, startedPadding());
   return Vectors(ValueRange(carried).drop_front(4));
 }
 
@@ -306,8 +306,25 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
   int64_t valueSteps = llvm::divideCeil(shareTiles(), 2) * span;
   int64_t pairs = kPanel / 2;
   int64_t stepPairs = std::max<int64_t>(1, pairs / (keySteps + valueSteps));
-  Vectors sums = emitNextScoresAmong(panel, stepPairs, max);
   int64_t done = keySteps * stepPairs;
+  auto lazy = [&](Value key, Value row, int64_t v) {
+    return lazyWeight(key, row, v, max);
+  };
+  Vectors none(vectors, e.splat(0.0f));
+  auto hasNext = scf::IfOp::create(
+      b, ValueRange(none).getTypes(),
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, add(panel, 1),
+                            panelEnd),
+      /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(hasNext.thenBlock());
+    scf::YieldOp::create(b, emitNextScoresAmong(panel, stepPairs, max));
+    b.setInsertionPointToStart(hasNext.elseBlock());
+    scf::YieldOp::create(
+        b, emitWeights(panel, 0, 2 * done, none, /*checked=*/false, lazy));
+  }
+  Vectors sums(hasNext.getResults());
 
   Value place = remainder(panel, span);
   Panels before = {add(arith::SubIOp::create(b, panel, place), -span), zero,
@@ -322,10 +339,7 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
                 });
   done += valueSteps * stepPairs;
   if (done < pairs)
-    sums = emitWeights(panel, 2 * done, kPanel, sums, /*checked=*/false,
-                       [&](Value key, Value row, int64_t v) {
-                         return lazyWeight(key, row, v, max);
-                       });
+    sums = emitWeights(panel, 2 * done, kPanel, sums, /*checked=*/false, lazy);
   return sums;
 }
 
