@@ -76,6 +76,23 @@ func.func @keys_apart(%k: memref<1x2x64x64xbf16, strided<[16384, 8192, 128, 1], 
 
 // -----
 
+// Documents are told apart block by block, by shorter blocks than others.
+// CHECK-LABEL: func.func @documents
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c256 {
+// CHECK: attn.online_attention
+func.func @documents(%k: memref<1x2x?x64xbf16>, %q: memref<1x8x?x64xbf16>, %o: memref<1x8x?x64xbf16>, %document: memref<?xi32>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x?x64xbf16>, memref<1x2x?x64xbf16>, memref<1x2x?x64xbf16>) outs(%o : memref<1x8x?x64xbf16>) scale 0.125 schedule(<kernel = bf16_tiles, tile = [32, 2048], registers = [2, 2], lanes = 16>) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %row = memref.load %document[%i] : memref<?xi32>
+    %column = memref.load %document[%j] : memref<?xi32>
+    %visible = arith.cmpi eq, %row, %column : i32
+    attn.yield %visible : i1
+  }
+  return
+}
+
+// -----
+
 // Narrow floats in another kernel are widened, a block at a time.
 // CHECK-LABEL: func.func @widened
 // CHECK: scf.forall
