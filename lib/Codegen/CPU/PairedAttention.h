@@ -259,6 +259,15 @@ private:
   Vectors emitWeightsAmong(llvm::ArrayRef<TileOp> tileOps, mlir::Value panel,
                            mlir::Value first, int64_t pairs,
                            mlir::ValueRange sums, mlir::ValueRange max);
+  using LoadTile = llvm::function_ref<mlir::Value(int64_t i)>;
+  /// Products of one or two tiles on the left and two on the right, added to
+  /// the two or four of `sums`; `among` emits the operations, each product as
+  /// soon as its operands are there. Returns the new sums and what `among`
+  /// does.
+  Vectors
+  emitProductsAmong(mlir::ValueRange sums, LoadTile loadLeft,
+                    LoadTile loadRight,
+                    llvm::function_ref<Vectors(llvm::ArrayRef<TileOp>)> among);
   /// Scores of the panel after `panel`, among `pairs` pairs of weights a step.
   Vectors emitNextScoresAmong(mlir::Value panel, int64_t pairs,
                               mlir::ValueRange max);

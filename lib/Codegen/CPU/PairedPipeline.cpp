@@ -134,6 +134,30 @@ PairedAttentionLowering::emitWeightsAmong(ArrayRef<TileOp> tileOps, Value panel,
   return next;
 }
 
+SmallVector<Value> PairedAttentionLowering::emitProductsAmong(
+    ValueRange sums, LoadTile loadLeft, LoadTile loadRight,
+    llvm::function_ref<Vectors(ArrayRef<TileOp>)> among) {
+  Vectors acc(sums), left(2), right(2);
+  auto toLeft = [&](int64_t i) -> TileOp {
+    return [&, i] { left[i] = loadLeft(i); };
+  };
+  auto toRight = [&](int64_t i) -> TileOp {
+    return [&, i] { right[i] = loadRight(i); };
+  };
+  auto multiply = [&](int64_t i) -> TileOp {
+    return [&, i] {
+      acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2], right[i % 2],
+                                       acc[i]);
+    };
+  };
+  SmallVector<TileOp> tileOps = {toLeft(0), toRight(0), multiply(0), toRight(1),
+                                 multiply(1)};
+  if (acc.size() == 4)
+    tileOps.append({toLeft(1), multiply(2), multiply(3)});
+  llvm::append_range(acc, among(tileOps));
+  return acc;
+}
+
 SmallVector<Value>
 PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
                                              ValueRange max) {
@@ -147,32 +171,20 @@ PairedAttentionLowering::emitNextScoresAmong(Value panel, int64_t pairs,
   carried = emitLoop(
       b, zero, e.index(keyDim / kPanel), 1, carried,
       [&](Value k, ValueRange values) -> Vectors {
-        Vectors acc(values.take_front(4)), left(2), right(2);
         Value column = times(k, kPanel), row = times(k, kPanel / 2);
-        auto loadLeft = [&](int64_t i) -> TileOp {
-          return [&, i] {
-            left[i] = streamTile(op.getKey(), {add(key, i * kTile), column});
-          };
-        };
-        auto loadRight = [&](int64_t i) -> TileOp {
-          return [&, i] {
-            right[i] = loadTile(bf16Tile(), queryPairs,
-                                {row, add(twice(group), i * 2 * kTile)});
-          };
-        };
-        auto multiply = [&](int64_t i) -> TileOp {
-          return [&, i] {
-            acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
-                                             right[i % 2], acc[i]);
-          };
-        };
-        TileOp tileOps[] = {loadLeft(0),  loadRight(0), multiply(0),
-                            loadRight(1), multiply(1),  loadLeft(1),
-                            multiply(2),  multiply(3)};
-        llvm::append_range(acc,
-                           emitWeightsAmong(tileOps, panel, times(k, pairs),
-                                            pairs, values.drop_front(4), max));
-        return acc;
+        return emitProductsAmong(
+            values.take_front(4),
+            [&](int64_t i) {
+              return streamTile(op.getKey(), {add(key, i * kTile), column});
+            },
+            [&](int64_t i) {
+              return loadTile(bf16Tile(), queryPairs,
+                              {row, add(twice(group), i * 2 * kTile)});
+            },
+            [&](ArrayRef<TileOp> tileOps) {
+              return emitWeightsAmong(tileOps, panel, times(k, pairs), pairs,
+                                      values.drop_front(4), max);
+            });
       });
   for (int64_t i = 0; i < 4; ++i)
     amx::TileStoreOp::create(
@@ -197,7 +209,6 @@ SmallVector<Value> PairedAttentionLowering::emitFeatures(Panels panels, Value d,
   carried = emitLoop(
       b, panels.from, panels.to, 1, carried,
       [&](Value place, ValueRange values) -> Vectors {
-        Vectors acc(values.take_front(2 * tiles)), left(2), right(2);
         Value panel = add(panels.first, place);
         Value source = op.getValue(), row = panel;
         if (panels.pending) {
@@ -209,30 +220,18 @@ SmallVector<Value> PairedAttentionLowering::emitFeatures(Panels panels, Value d,
           row = arith::SelectOp::create(b, inside, panel, zero);
         }
         Value weightRow = weightSlot(panel);
-        auto loadLeft = [&](int64_t i) -> TileOp {
-          return [&, i] {
-            left[i] = streamTile(source, {row, add(d, i * kTile), zero});
-          };
-        };
-        auto loadRight = [&](int64_t i) -> TileOp {
-          return [&, i] {
-            right[i] = loadTile(bf16Tile(), scratch.weights,
-                                {weightRow, e.index(i * 2 * kTile)});
-          };
-        };
-        auto multiply = [&](int64_t i) -> TileOp {
-          return [&, i] {
-            acc[i] = amx::TileMulFOp::create(b, f32Tile(), left[i / 2],
-                                             right[i % 2], acc[i]);
-          };
-        };
-        SmallVector<TileOp> tileOps = {loadLeft(0), loadRight(0), multiply(0),
-                                       loadRight(1), multiply(1)};
-        if (tiles == 2)
-          tileOps.append({loadLeft(1), multiply(2), multiply(3)});
-        llvm::append_range(acc,
-                           among(tileOps, place, values.drop_front(2 * tiles)));
-        return acc;
+        return emitProductsAmong(
+            values.take_front(2 * tiles),
+            [&](int64_t i) {
+              return streamTile(source, {row, add(d, i * kTile), zero});
+            },
+            [&](int64_t i) {
+              return loadTile(bf16Tile(), scratch.weights,
+                              {weightRow, e.index(i * 2 * kTile)});
+            },
+            [&](ArrayRef<TileOp> tileOps) {
+              return among(tileOps, place, values.drop_front(2 * tiles));
+            });
       });
   for (int64_t i = 0; i < 2 * tiles; ++i)
     amx::TileStoreOp::create(b, accT, indices(i), carried[i]);
@@ -311,11 +310,11 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
     return lazyWeight(key, row, v, max);
   };
   Vectors none(vectors, e.splat(0.0f));
-  auto hasNext = scf::IfOp::create(
-      b, ValueRange(none).getTypes(),
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, add(panel, 1),
-                            panelEnd),
-      /*withElseRegion=*/true);
+  auto hasNext =
+      scf::IfOp::create(b, ValueRange(none).getTypes(),
+                        arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                              add(panel, 1), panelEnd),
+                        /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(hasNext.thenBlock());
@@ -354,9 +353,7 @@ void PairedAttentionLowering::emitPrefetches(Value panel) {
     };
     forEach(b, part(panel), part(add(panel, 1)), [&](Value row) {
       for (int64_t d = 0; d < type.getDimSize(1); d += line)
-        memref::PrefetchOp::create(b, rows, ValueRange{row, e.index(d)},
-                                   /*isWrite=*/false, /*localityHint=*/2,
-                                   /*isDataCache=*/true);
+        e.prefetch(rows, {row, e.index(d)});
     });
   }
 }

@@ -161,10 +161,11 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
        {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
     *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
   if (classes) {
-    // What a block sees of other documents is lost, whole blocks of panels that
-    // stream from L2 win little by their length.
+    // A block that one document ends in is evaluated as a whole: that costs
+    // more than short blocks do, as panels stream from L2 either way.
+    constexpr int64_t kClassifiedKeys = 256;
     if (isPaired())
-      blockKeys = std::min<int64_t>(blockKeys, 256);
+      blockKeys = std::min(blockKeys, kClassifiedKeys);
     emitClassifiedBlocks(queryTile, at, *classes, bounds);
     return remarkUnknown(classes->unknown);
   }
@@ -261,10 +262,10 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
   }
   // The first block that has room for it brings what the task needs next.
   SmallVector<Value> soon;
-  if (!masked)
+  if (!masked && !upcoming.empty()) {
+    Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, key,
+                                                  firstFullKey);
     for (Value rows : upcoming) {
-      Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                                    key, firstFullKey);
       int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
       Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));
       soon.push_back(memref::SubViewOp::create(
@@ -272,6 +273,7 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
           ArrayRef<OpFoldResult>{count, b.getIndexAttr(columns)},
           ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)}));
     }
+  }
   auto block = OnlineAttentionOp::create(
       b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
       at[2], x.add(at[3], key), rows, soon,
