@@ -250,19 +250,26 @@ private:
           b, arith::RemUIOp::create(b, line, count), e.index(columns));
       e.prefetch(op.getValue(), {row, column});
     };
+    // The branch is taken in runs; a loop of its own would cost compile time.
     Value end = e.index(features);
     if (!programs.hasMask())
       end = arith::SelectOp::create(
           b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero),
           end, zero);
-    Vectors sums = emitOuterProduct(
-        e, zero, end, keyRows, vectors, init, key, [&](Value d, int64_t v) {
-          for (int64_t i = 0; v == 0 && i < perFeature; ++i)
-            prefetch(d, i);
+    return emitOuterProduct(
+        e, zero, e.index(headDim), keyRows, vectors, init, key,
+        [&](Value d, int64_t v) {
+          if (v == 0) {
+            auto fetches = scf::IfOp::create(
+                b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, d, end),
+                /*withElseRegion=*/false);
+            OpBuilder::InsertionGuard guard(b);
+            b.setInsertionPointToStart(fetches.thenBlock());
+            for (int64_t i = 0; i < perFeature; ++i)
+              prefetch(d, i);
+          }
           return query(d, v);
         });
-    return emitOuterProduct(e, end, e.index(headDim), keyRows, vectors, sums,
-                            key, query);
   }
 
   /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf.
