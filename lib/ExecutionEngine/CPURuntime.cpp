@@ -281,6 +281,11 @@ void attnParallelFor(int64_t tasks, int64_t scratchBytesPerThread,
     outOfMemory(scratchBytes);
 }
 
+int64_t attnThreadCount() {
+  const Run *run = threadState.run;
+  return run ? run->threads : 1;
+}
+
 void *attnAlignedAllocate(uint64_t alignment, uint64_t size) {
   alignment = std::max(alignment, kMinAlignment);
   // The header takes one unit of the alignment before the memory itself.

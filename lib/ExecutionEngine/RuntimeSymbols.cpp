@@ -41,6 +41,7 @@ using Binary64 = double(double, double);
 const RuntimeSymbol symbols[] = {
     // The project's own.
     {"attnParallelFor", address(attnParallelFor)},
+    {"attnThreadCount", address(attnThreadCount)},
     {"_mlir_memref_to_llvm_alloc", address(attnAllocate)},
     {"_mlir_memref_to_llvm_aligned_alloc", address(attnAlignedAllocate)},
     {"_mlir_memref_to_llvm_free", address(attnFree)},

@@ -36,6 +36,9 @@ void attnParallelFor(int64_t tasks, int64_t scratchBytesPerThread,
                      void (*fn)(void *context, int64_t task, void *scratch),
                      void *context);
 
+/// The threads of the current run, one outside a run.
+int64_t attnThreadCount();
+
 /// Allocation functions that `finalize-memref-to-llvm` calls when asked for
 /// generic functions. Memory is at least 64-byte aligned. Exhaustion ends the
 /// current run with an error.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Codegen/CPU/Passes.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
@@ -48,6 +49,26 @@ class OutlineTasksPass
       }
       outline(func, loop, counts[func.getName()]++);
     }
+    getOperation().walk([&](attn::ThreadCountOp op) { callThreadCount(op); });
+  }
+
+  /// Asks the runtime for the threads of the run.
+  void callThreadCount(attn::ThreadCountOp op) {
+    constexpr StringLiteral name = "attnThreadCount";
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    Type i64 = b.getI64Type();
+    if (!symbols->lookup(name)) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(getOperation().getBody());
+      auto function =
+          func::FuncOp::create(b, name, b.getFunctionType({}, {i64}));
+      function.setPrivate();
+      symbols->insert(function);
+    }
+    Value count = func::CallOp::create(b, name, TypeRange(i64)).getResult(0);
+    op.replaceAllUsesWith(
+        arith::IndexCastOp::create(b, b.getIndexType(), count).getResult());
+    op.erase();
   }
 
   void outline(func::FuncOp func, scf::ForallOp loop, unsigned number) {

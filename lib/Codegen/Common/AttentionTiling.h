@@ -29,17 +29,24 @@ private:
   /// bf16 queries stay exact where keys are bf16 too, so that the products are
   /// exact as well: their scores are scaled, in f32.
   bool scalesScores();
-  /// Copies keys and values once per head into what products of bf16 pairs
-  /// read: rows of whole pairs `[B, Hkv, N, D]`, and panels
-  /// `[B, Hkv, N / panel, Dv, panel]`, both padded with zeros to whole chunks.
-  /// All query tiles of the head share them. Keys that are such rows stay.
-  void packKeysAndValues(mlir::Value batches);
+  /// Tasks of `batches` times `heads` for products of bf16 pairs.
+  void emitPairedTasks(mlir::Value batches, mlir::Value heads);
+  /// Copies keys once per head into rows of whole pairs, `[B, Hkv, N, D]`,
+  /// padded with zeros to whole chunks. Keys that are such rows stay.
+  void packKeys(mlir::Value batches);
   /// i1: whether keys are whole panels of rows of whole pairs, one after the
   /// other; null when they never are.
   mlir::Value isPackedKey();
-  /// `[B, H, N / perPanel, panelShape...]` with the rows of `[B, H, N, D]`.
-  mlir::Value packChunks(mlir::Value batches, mlir::Value source,
-                         llvm::ArrayRef<int64_t> panelShape, int64_t perPanel);
+  /// `[B, H, N / perPanel, panelShape...]` for the rows of `[B, H, N, D]`.
+  mlir::Value allocatePacked(mlir::Value batches, mlir::Value source,
+                             llvm::ArrayRef<int64_t> panelShape,
+                             int64_t perPanel);
+  /// Fills the first `batches` of what `allocatePacked` made.
+  void emitPackTasks(mlir::Value batches, mlir::Value source,
+                     mlir::Value packed);
+  /// Copies the rows of a chunk; those past the last key become zeros.
+  void packChunk(mlir::Value source, mlir::Value packed,
+                 mlir::ValueRange leading, mlir::Value chunk);
   /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
   /// vectors apart: one vector of each, which is what the last rows of a query
   /// are read by, would otherwise fall into a few sets of the cache.

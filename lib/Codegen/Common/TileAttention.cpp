@@ -83,7 +83,7 @@ void AttentionTiling::run() {
   keyGroup = x.div(heads, x.dim(op.getKey(), 1));
   valueGroup = x.div(heads, x.dim(op.getValue(), 1));
   if (isPaired())
-    packKeysAndValues(batches);
+    return emitPairedTasks(batches, heads);
   Value tiles = x.ceilDiv(queryCount, tileRows);
   auto tasks =
       scf::ForallOp::create(b,
@@ -163,93 +163,6 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                           addLeadingOne(b, max), addLeadingOne(b, sum),
                           outputs);
-}
-
-void AttentionTiling::packKeysAndValues(Value batches) {
-  int64_t keyDim = llvm::alignTo(cast<MemRefType>(key.getType()).getDimSize(3),
-                                 kPairedPanel);
-  int64_t valueDim =
-      llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
-  Value inPlace = isPackedKey();
-  Value packed =
-      packChunks(inPlace ? x.select(inPlace, x.constant(0), batches) : batches,
-                 key, {keyDim}, 1);
-  if (inPlace) {
-    auto type = cast<MemRefType>(packed.getType());
-    auto layout = StridedLayoutAttr::get(
-        b.getContext(), ShapedType::kDynamic,
-        {ShapedType::kDynamic, ShapedType::kDynamic, keyDim, 1});
-    type = MemRefType::get(type.getShape(), type.getElementType(), layout);
-    key = arith::SelectOp::create(b, inPlace,
-                                  memref::CastOp::create(b, type, key),
-                                  memref::CastOp::create(b, type, packed));
-  } else {
-    key = packed;
-  }
-  value = packChunks(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
-}
-
-Value AttentionTiling::isPackedKey() {
-  auto type = cast<MemRefType>(key.getType());
-  int64_t keyDim = type.getDimSize(3), offset;
-  SmallVector<int64_t> strides;
-  if (!type.getElementType().isBF16() || keyDim % kPairedPanel ||
-      failed(type.getStridesAndOffset(strides, offset)) || strides[3] != 1 ||
-      (strides[2] != keyDim && !ShapedType::isDynamic(strides[2])))
-    return {};
-  // A line of the cache holds a row of a tile: one that begins elsewhere costs
-  // two of them each time.
-  auto isMultiple = [&](Value count, int64_t of) -> Value {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                         x.sub(count, x.roundDown(count, of)),
-                                         x.constant(0));
-  };
-  auto memory = memref::ExtractStridedMetadataOp::create(b, key);
-  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, key);
-  Value bytes = x.mul(memory.getOffset(), x.constant(2));
-  Value conditions[] = {isMultiple(keyCount, kPairedPanel),
-                        isMultiple(x.add(start, bytes), 2 * kPairedPanel),
-                        isMultiple(memory.getStrides()[0], kPairedPanel),
-                        isMultiple(memory.getStrides()[1], kPairedPanel),
-                        b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                                      memory.getStrides()[2],
-                                                      x.constant(keyDim))};
-  Value all = conditions[0];
-  for (Value condition : llvm::drop_begin(conditions))
-    all = b.createOrFold<arith::AndIOp>(all, condition);
-  return all;
-}
-
-Value AttentionTiling::packChunks(Value batches, Value source,
-                                  ArrayRef<int64_t> panelShape,
-                                  int64_t perPanel) {
-  constexpr int64_t chunkKeys = 512;
-  int64_t chunkPanels = chunkKeys / perPanel;
-  Value heads = x.dim(source, 1), chunks = x.ceilDiv(keyCount, chunkKeys);
-  SmallVector<int64_t> shape(3, ShapedType::kDynamic);
-  llvm::append_range(shape, panelShape);
-  Value packed = memref::AllocOp::create(
-      b, MemRefType::get(shape, b.getBF16Type()),
-      ValueRange{batches, heads, x.mul(chunks, x.constant(chunkPanels))});
-  OpBuilder::InsertionGuard guard(b);
-  auto tasks =
-      scf::ForallOp::create(b,
-                            ArrayRef<OpFoldResult>{getAsOpFoldResult(batches),
-                                                   getAsOpFoldResult(heads),
-                                                   getAsOpFoldResult(chunks)},
-                            ValueRange(), std::nullopt);
-  b.setInsertionPointToStart(tasks.getBody());
-  SmallVector<Value> own{tasks.getInductionVar(0), tasks.getInductionVar(1)};
-  Value chunk = tasks.getInductionVar(2);
-  Value first = x.mul(chunk, x.constant(chunkKeys));
-  Value rows = viewRows(b, source, own, first,
-                        x.min(x.constant(chunkKeys), x.sub(keyCount, first)));
-  Value dest = viewRows(b, packed, own, x.mul(chunk, x.constant(chunkPanels)),
-                        x.constant(chunkPanels));
-  // Keys are the columns of a panel.
-  PackOp::create(b, TypeRange(), perPanel == 1 ? rows : transpose(b, rows),
-                 dest, b.getF64FloatAttr(1.0));
-  return packed;
 }
 
 Value AttentionTiling::allocateSpread(int64_t columns) {

@@ -28,6 +28,20 @@ func.func @f(%x: memref<?xf32>, %rows: index) {
 
 // -----
 
+// The runtime knows how many threads there are.
+// CHECK: func.func private @attnThreadCount() -> i64
+// CHECK-LABEL: func.func @threads
+// CHECK: %[[COUNT:.*]] = call @attnThreadCount() : () -> i64
+// CHECK: %[[THREADS:.*]] = arith.index_cast %[[COUNT]] : i64 to index
+// CHECK: return %[[THREADS]], %[[THREADS2:.*]] : index, index
+func.func @threads() -> (index, index) {
+  %n = attn.thread_count
+  %m = attn.thread_count
+  return %n, %m : index, index
+}
+
+// -----
+
 // A user's function of that name stays itself.
 // CHECK: func.func private @f_task_0_{{[0-9]+}}(
 // CHECK: func.func private @f_parallel_0({{.*}}attn.task = @f_task_0_{{[0-9]+}}

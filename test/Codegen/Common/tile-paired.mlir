@@ -11,11 +11,22 @@
 // CHECK: attn.pack ins(%{{.*}} : memref<?x40xbf16, {{.*}}>) outs(%{{.*}} : memref<512x64xbf16, {{.*}}>) factor 1.000000e+00
 // Values transposed, in panels of 32 keys.
 // CHECK: %[[VALUES:.*]] = memref.alloc({{.*}}) : memref<?x2x?x32x32xbf16>
-// CHECK: scf.forall
+// Tasks are tiles, with values packed before them, or with enough heads for all
+// threads they are heads, which pack their own.
+// CHECK: %[[COPIES:.*]] = arith.select %[[OWN:.*]], %c0, %[[BATCHES:.*]] : index
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%[[COPIES]], 2, %{{.*}}) {
 // CHECK: memref.transpose
 // CHECK: attn.pack ins(%{{.*}} : memref<20x?xbf16, {{.*}}>) outs(%{{.*}} : memref<16x32x32xbf16, {{.*}}>) factor 1.000000e+00
+// CHECK: %[[HEADS:.*]] = arith.select %[[OWN]], %c2, %c8 : index
+// CHECK: %[[TILES:.*]] = arith.select %[[OWN]], %c1, %{{.*}} : index
+// CHECK: scf.forall (%[[B:.*]], %[[TASK:.*]], %{{.*}}) in (%[[BATCHES]], %[[HEADS]], %[[TILES]]) {
+// CHECK: %[[CHUNKS:.*]] = arith.select %[[OWN]], %{{.*}}, %c0 : index
+// CHECK: scf.for %[[CHUNK:.*]] = %c0 to %[[CHUNKS]] step %c1 {
+// CHECK: memref.subview %[[VALUES]][%[[B]], %[[TASK]], %{{.*}}, 0, 0] [1, 1, 16, 32, 32]
+// CHECK: attn.pack ins(%{{.*}} : memref<20x?xbf16, {{.*}}>) outs(%{{.*}} : memref<16x32x32xbf16, {{.*}}>) factor 1.000000e+00
 // Queries in pairs, unscaled.
-// CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %{{.*}}) in
+// CHECK: scf.for
+// CHECK: scf.for
 // CHECK: %[[TILE:.*]] = memref.alloc() : memref<32x32x2xbf16>
 // CHECK: attn.pack ins(%{{.*}}) outs(%[[TILE]] : memref<32x32x2xbf16>) factor 1.000000e+00
 // CHECK: scf.for %[[J:.*]] = %c0 to %{{.*}} step %c64 {

@@ -159,6 +159,13 @@ func.func @tiles_on_tensors(%source: tensor<?x64xf16>, %tile: tensor<64x64xf32>,
   return %state#0, %result : tensor<64x32xf32>, tensor<?x32xf16>
 }
 
+// CHECK-LABEL: func.func @threads
+// CHECK: attn.thread_count
+func.func @threads() -> index {
+  %n = attn.thread_count
+  return %n : index
+}
+
 // CHECK: module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576>}
 module attributes {attn.target = #attn.target<cpu = "znver4", isa = avx512, l1 = 32768, l2 = 1048576>} {
 }

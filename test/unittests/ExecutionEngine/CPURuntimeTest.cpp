@@ -113,6 +113,24 @@ TEST(ParallelFor, UsesAsManyThreadsAsAsked) {
   EXPECT_EQ(arrived, 4);
 }
 
+TEST(ParallelFor, CountsTheThreadsOfTheRun) {
+  EXPECT_EQ(attnThreadCount(), 1);
+  int64_t outside = 0;
+  std::atomic<int64_t> inside{0};
+  auto count = [](void *context, int64_t, void *) {
+    *static_cast<std::atomic<int64_t> *>(context) += attnThreadCount();
+  };
+  EXPECT_EQ(textOf(runOnThreads(3,
+                                [&] {
+                                  outside = attnThreadCount();
+                                  attnParallelFor(5, 0, count, &inside);
+                                })),
+            "");
+  EXPECT_EQ(outside, 3);
+  EXPECT_EQ(inside, 5 * 3);
+  EXPECT_EQ(attnThreadCount(), 1);
+}
+
 TEST(ParallelFor, OneThreadRunsInlineAndInOrder) {
   struct Context {
     std::thread::id caller = std::this_thread::get_id();

@@ -325,6 +325,26 @@ TEST_P(Paired, SameBitsForThreadsAndBatch) {
   expectSameBits(*module, {&q, &k, &v}, bf16, {batch, 2, rows, dim});
 }
 
+/// Tasks are whole heads where those are enough for the threads, else tiles:
+/// the same bits, with values in several chunks and in groups of heads.
+TEST_P(Paired, SameBitsForTasksOfHeadsAndTiles) {
+  constexpr int64_t batch = 5, rows = 70, keys = 1050, dim = 64, keyHeads = 2;
+  AttentionGraph grouped = graph(dim, dim, "causal(bottom_right)");
+  grouped.heads = 6;
+  grouped.keyHeads = keyHeads;
+  auto module = compileGraph(grouped, 32, 128);
+  ASSERT_TRUE(module);
+  Operand q(bf16, {batch, 6, rows, dim}, true, pattern(0));
+  Operand k(bf16, {batch, keyHeads, keys, dim}, true, pattern(1));
+  Operand v(bf16, {batch, keyHeads, keys, dim}, true, pattern(2));
+  reference::AttentionOptions options;
+  options.scale = 0.25;
+  options.mask = reference::causalBottomRight(rows, keys);
+  // Ten heads of values: one thread takes heads, more take tiles.
+  check(*module, q, k, v, options);
+  expectSameBits(*module, {&q, &k, &v}, bf16, {batch, 6, rows, dim});
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, Paired, testing::ValuesIn(kConfigs),
                          [](const testing::TestParamInfo<Config> &info) {
                            return std::string(info.param.name);

@@ -26,6 +26,7 @@ def OutlineTasksPass : Pass<"attn-cpu-outline-tasks", "mlir::ModuleOp"> {
     of the body become slices of the thread's scratch. The loop becomes a call
     of the declaration `@f_parallel_N(tasks, captures...)`, whose body
     `attn-cpu-materialize-tasks` writes once types are LLVM's.
+    `attn.thread_count` becomes a call of the runtime.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
                            "mlir::func::FuncDialect"];

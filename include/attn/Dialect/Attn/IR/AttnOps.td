@@ -543,6 +543,16 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
   }];
 }
 
+def Attn_ThreadCountOp : Attn_Op<"thread_count", [Pure]> {
+  let summary = "the threads of the current run";
+  let description = [{
+    How many threads tasks are for. Work may be divided by it; results must not
+    depend on it.
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
     ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "AttentionOp", "OnlineAttentionOp"]>]> {
   let summary = "ends a score or mask region";
