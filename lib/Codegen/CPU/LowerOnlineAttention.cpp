@@ -230,10 +230,13 @@ private:
   /// The products of keys with queries over the features, while the values of
   /// the keys from `j` on are prefetched, a line or so a feature: the weighted
   /// sum goes down the columns of a block, faster than memory delivers lines.
-  /// The first group of rows does it for all, where none is left out by a mask.
+  /// The first group of rows does it for all; blocks with a mask are few.
   Vectors emitKeyProducts(Value j, ValueRange init,
                           function_ref<Value(Value, int64_t)> key,
                           function_ref<Value(Value, int64_t)> query) {
+    if (programs.hasMask())
+      return emitOuterProduct(e, zero, e.index(headDim), keyRows, vectors, init,
+                              key, query);
     constexpr int64_t kLineBits = 64 * 8;
     auto type = cast<MemRefType>(op.getValue().getType());
     int64_t columns = kLineBits / type.getElementTypeBitWidth();
@@ -251,11 +254,9 @@ private:
       e.prefetch(op.getValue(), {row, column});
     };
     // The branch is taken in runs; a loop of its own would cost compile time.
-    Value end = e.index(features);
-    if (!programs.hasMask())
-      end = arith::SelectOp::create(
-          b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero),
-          end, zero);
+    Value end = arith::SelectOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero),
+        e.index(features), zero);
     return emitOuterProduct(
         e, zero, e.index(headDim), keyRows, vectors, init, key,
         [&](Value d, int64_t v) {

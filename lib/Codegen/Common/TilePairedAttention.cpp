@@ -31,15 +31,15 @@ constexpr int64_t kHeadsPerThread = 8;
 void AttentionTiling::emitPairedTasks(Value batches, Value heads) {
   Value one = x.constant(1), none = x.constant(0);
   Value valueHeads = x.dim(value, 1), tiles = x.ceilDiv(queryCount, tileRows);
-  Value enough =
-      x.mul(ThreadCountOp::create(b), x.constant(kHeadsPerThread));
+  Value enough = x.mul(ThreadCountOp::create(b), x.constant(kHeadsPerThread));
   Value ownsHead = b.createOrFold<arith::CmpIOp>(
       arith::CmpIPredicate::sge, x.mul(batches, valueHeads), enough);
   packKeys(batches);
   Value source = value;
   int64_t valueDim =
       llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
-  value = allocatePacked(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
+  value =
+      allocatePacked(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
   emitPackTasks(x.select(ownsHead, none, batches), source, value);
 
   auto tasks = scf::ForallOp::create(
@@ -52,14 +52,16 @@ void AttentionTiling::emitPairedTasks(Value batches, Value heads) {
   b.setInsertionPointToStart(tasks.getBody());
   Value batch = tasks.getInductionVar(0), head = tasks.getInductionVar(1);
   Value chunks = x.ceilDiv(keyCount, kChunkKeys);
-  auto packs = scf::ForOp::create(b, none, x.select(ownsHead, chunks, none), one);
+  auto packs =
+      scf::ForOp::create(b, none, x.select(ownsHead, chunks, none), one);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(packs.getBody());
     packChunk(source, value, {batch, head}, packs.getInductionVar());
   }
   auto emitFor = [&](Value count) -> Value {
-    auto loop = scf::ForOp::create(b, none, x.select(ownsHead, count, one), one);
+    auto loop =
+        scf::ForOp::create(b, none, x.select(ownsHead, count, one), one);
     b.setInsertionPointToStart(loop.getBody());
     return loop.getInductionVar();
   };
@@ -88,9 +90,9 @@ void AttentionTiling::packKeys(Value batches) {
       b.getContext(), ShapedType::kDynamic,
       {ShapedType::kDynamic, ShapedType::kDynamic, keyDim, 1});
   type = MemRefType::get(type.getShape(), type.getElementType(), layout);
-  key = arith::SelectOp::create(b, inPlace,
-                                memref::CastOp::create(b, type, key),
-                                memref::CastOp::create(b, type, packed));
+  key =
+      arith::SelectOp::create(b, inPlace, memref::CastOp::create(b, type, key),
+                              memref::CastOp::create(b, type, packed));
 }
 
 Value AttentionTiling::isPackedKey() {
@@ -154,9 +156,8 @@ void AttentionTiling::packChunk(Value source, Value packed, ValueRange leading,
                                 Value chunk) {
   bool isPanels = cast<MemRefType>(packed.getType()).getRank() == 5;
   Value first = x.mul(chunk, x.constant(kChunkKeys));
-  Value rows =
-      viewRows(b, source, leading, first,
-               x.min(x.constant(kChunkKeys), x.sub(keyCount, first)));
+  Value rows = viewRows(b, source, leading, first,
+                        x.min(x.constant(kChunkKeys), x.sub(keyCount, first)));
   Value count = x.constant(isPanels ? kChunkKeys / kPairedPanel : kChunkKeys);
   Value dest = viewRows(b, packed, leading, x.mul(chunk, count), count);
   // Keys are the columns of a panel.
