@@ -69,12 +69,17 @@ struct Row {
 };
 } // namespace
 
+/// exp(score - highest), where infinities of one sign are equal.
+static double expBelow(double score, double highest) {
+  return score == highest ? 1.0 : std::exp(score - highest);
+}
+
 /// Turns a row's scores into weights (0 where hidden) and returns the natural
 /// log-sum-exp. `sink` is -inf when there is none: it then adds nothing.
 static double softmaxRow(Row &row, double sink) {
   const double highest = row.maximumWith(sink);
   const bool isEmpty = highest == minusInfinity;
-  double sum = isEmpty ? 0.0 : std::exp(sink - highest);
+  double sum = isEmpty ? 0.0 : expBelow(sink, highest);
   for (size_t j = 0; j < row.scores.size(); ++j) {
     row.scores[j] = row.visible[j] ? std::exp(row.scores[j] - highest) : 0.0;
     sum += row.scores[j];
@@ -283,7 +288,7 @@ reference::mergePartials(llvm::ArrayRef<OnlineState> partials,
             highest = maximum(highest, partial.maximum.at({b, h, i}));
         if (highest == minusInfinity)
           continue;
-        double sum = std::exp(sinkScore - highest);
+        double sum = expBelow(sinkScore, highest);
         for (const OnlineState &partial : partials) {
           if (partial.sum.at({b, h, i}) == 0.0)
             continue;

@@ -70,7 +70,9 @@ double attn::lseBound(ElementType lseType, double maxAbsLse) {
 
 double attn::graphBound(ElementType type, double maxAbsExpected,
                         double twinError) {
-  return std::max(2 * twinError, attentionBound(type, maxAbsExpected));
+  // Weights below the smallest normal f32 are 0 in kernels.
+  return std::max({2 * twinError, attentionBound(type, maxAbsExpected),
+                   std::ldexp(1.0, formatOf(ElementType::f32).minExponent)});
 }
 
 Comparison attn::compare(llvm::ArrayRef<double> got,

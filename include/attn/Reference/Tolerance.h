@@ -49,7 +49,8 @@ double lseBound(ElementType lseType, double maxAbsLse);
 
 /// Allowed absolute error of a whole graph with results in `type`, of largest
 /// finite magnitude `maxAbsExpected`, whose unfused twin in the same types is
-/// `twinError` away from the f64 evaluation.
+/// `twinError` away from the f64 evaluation; never below the smallest normal
+/// f32.
 double graphBound(ElementType type, double maxAbsExpected, double twinError);
 
 /// How two results differ. Infinities of one sign and NaN agree with

@@ -23,6 +23,47 @@ using namespace attn;
 
 namespace {
 
+/// What a row of the accumulator is multiplied by, and its log-sum-exp. Rows in
+/// lanes, or one row as a scalar.
+struct Normalization {
+  Value factor, logSumExp;
+};
+
+/// The constant `value` of type f32, or in all lanes.
+Value constantLike(ImplicitLocOpBuilder &b, Type type, float value) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, value));
+  return constantF32(b, value);
+}
+
+/// Takes a sink into rows of maximum `max` and sum `sum`, which is 0 for empty
+/// rows. Everything is relative to the larger of the two: the smaller one's
+/// weight is at most 1, however far they are apart.
+Normalization includeSink(ImplicitLocOpBuilder &b, Value max, Value sum,
+                          Value sink, function_ref<Value(Value)> exp) {
+  Type type = max.getType();
+  Value none = constantLike(b, type, 0.0f), one = constantLike(b, type, 1.0f);
+  sink = toF32(b, sink);
+  if (isa<VectorType>(type))
+    sink = vector::BroadcastOp::create(b, type, sink);
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
+  Value sinkIsMax =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sink, max);
+  Value distance = math::AbsFOp::create(b, arith::SubFOp::create(b, max, sink));
+  Value weight = exp(arith::NegFOp::create(b, distance));
+  auto select = [&](Value condition, Value x, Value y) -> Value {
+    return arith::SelectOp::create(b, condition, x, y);
+  };
+  Value keys = select(sinkIsMax, weight, one);
+  Value total = arith::AddFOp::create(b, arith::MulFOp::create(b, sum, keys),
+                                      select(sinkIsMax, one, weight));
+  Value factor =
+      select(empty, none, arith::DivFOp::create(b, keys, total).getResult());
+  Value logSumExp = arith::AddFOp::create(b, select(sinkIsMax, sink, max),
+                                          math::LogOp::create(b, total));
+  return {factor, select(empty, sink, logSumExp)};
+}
+
 /// One partial, normalised and transposed back square by square.
 class MergeLowering {
 public:
@@ -61,6 +102,12 @@ private:
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, e.splat(0.0f));
     Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), sum);
     Value reciprocal = arith::DivFOp::create(b, e.splat(1.0f), divisor);
+    Normalization sink;
+    if (op.getSink()) {
+      sink = includeSink(b, e.load(op.getMax(), {zero, row}), sum, op.getSink(),
+                         [&](Value x) { return e.exp(x); });
+      reciprocal = sink.factor;
+    }
     int64_t whole = valueDim / lanes * lanes;
     emitLoop(b, zero, e.index(whole), lanes, {},
              [&](Value column, ValueRange) -> SmallVector<Value> {
@@ -69,8 +116,10 @@ private:
              });
     if (whole < valueDim)
       emitSquare(row, e.index(whole), valueDim - whole, reciprocal);
-    if (op.getLogSumExp())
-      emitLogSumExp(row, divisor, empty);
+    if (!op.getLogSumExp())
+      return;
+    storeLogSumExp(row, sink.logSumExp ? sink.logSumExp
+                                       : logSumExp(row, divisor, empty));
   }
 
   void emitSquare(Value row, Value column, int64_t width, Value reciprocal) {
@@ -109,12 +158,14 @@ private:
   /// Feature `d` of rows [row, row + lanes).
   Value loadAcc(Value d, Value row) { return e.load(accT, {zero, d, row}); }
 
-  void emitLogSumExp(Value row, Value divisor, Value empty) {
+  Value logSumExp(Value row, Value divisor, Value empty) {
     Value max = e.load(op.getMax(), {zero, row});
     Value natural =
         arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-    Value value =
-        arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
+    return arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
+  }
+
+  void storeLogSumExp(Value row, Value value) {
     e.maskedStore(value, op.getLogSumExp(), {row},
                   e.firstLanes(arith::SubIOp::create(b, rows, row)));
   }
@@ -160,6 +211,10 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
     Value empty =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, none);
     Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), total);
+    Normalization sink;
+    if (op.getSink())
+      sink = includeSink(b, max, total, op.getSink(),
+                         [&](Value x) { return e.exp(x); });
     for (int64_t d = 0; d < valueDim; d += lanes) {
       Value column = e.index(d);
       // Rows of partials are stored in whole vectors.
@@ -169,7 +224,8 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
             Value part = e.load(op.getAcc(), {p, r, column});
             return {weigh(p, statistic(op.getSum(), p), part, carried[0])};
           })[0];
-      x = arith::DivFOp::create(b, x, divisor);
+      x = sink.factor ? arith::MulFOp::create(b, x, sink.factor).getResult()
+                      : arith::DivFOp::create(b, x, divisor).getResult();
       if (!outType.isF32())
         x = arith::TruncFOp::create(b, e.vectorType(outType), x);
       if (d + lanes <= valueDim)
@@ -179,10 +235,12 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
                                       e.firstLanes(e.index(valueDim - d)), x);
     }
     if (Value lse = op.getLogSumExp()) {
-      Value natural =
-          arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-      Value value =
-          arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
+      Value value = sink.logSumExp;
+      if (!value) {
+        Value natural =
+            arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
+        value = arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
+      }
       Value scalar = vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0});
       Type type = cast<MemRefType>(lse.getType()).getElementType();
       memref::StoreOp::create(b, fromF32(b, scalar, type), lse, ValueRange(r));
@@ -212,6 +270,14 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
     Value divisor = arith::SelectOp::create(b, empty, one, sum);
     Value reciprocal = arith::DivFOp::create(b, one, divisor);
+    Normalization sink;
+    if (op.getSink()) {
+      Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
+      sink = includeSink(b, max, sum, op.getSink(), [&](Value x) -> Value {
+        return math::ExpOp::create(b, x);
+      });
+      reciprocal = sink.factor;
+    }
     forEach(b, zero, columns, [&](Value d) {
       Value x = memref::LoadOp::create(b, op.getAcc(), ValueRange{zero, r, d});
       memref::StoreOp::create(
@@ -219,11 +285,14 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
           op.getOutput(), ValueRange{r, d});
     });
     if (Value lse = op.getLogSumExp()) {
-      Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
-      Value natural =
-          arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-      Value value =
-          arith::SelectOp::create(b, empty, constantF32(b, -INFINITY), natural);
+      Value value = sink.logSumExp;
+      if (!value) {
+        Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
+        Value natural =
+            arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
+        value = arith::SelectOp::create(b, empty, constantF32(b, -INFINITY),
+                                        natural);
+      }
       Type type = cast<MemRefType>(lse.getType()).getElementType();
       memref::StoreOp::create(b, fromF32(b, value, type), lse, ValueRange{r});
     }

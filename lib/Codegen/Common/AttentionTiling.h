@@ -63,6 +63,10 @@ private:
   /// The rows of all heads of a group as one tile; keys in tasks of
   /// `schedule.split`, each with a partial result, which are merged in order.
   void emitFewRows(mlir::Value batches);
+  /// The sink of a query head, which the merge of its rows takes in: the state
+  /// of a block knows nothing of it, and no split of the keys counts it twice.
+  /// Null without sinks.
+  mlir::Value loadSink(mlir::Value head);
   /// `memref[row : row + rows, 0 : columns]` of a rank-2 memref.
   mlir::Value viewBlock(mlir::Value memref, int64_t row, int64_t rows,
                         int64_t columns);

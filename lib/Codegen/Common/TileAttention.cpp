@@ -161,8 +161,14 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   if (Value lse = op.getLogSumExp())
     outputs.push_back(viewRows(b, lse, own, firstRow, rows));
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
-                          addLeadingOne(b, max), addLeadingOne(b, sum),
-                          outputs);
+                          addLeadingOne(b, max), addLeadingOne(b, sum), outputs,
+                          loadSink(head));
+}
+
+Value AttentionTiling::loadSink(Value head) {
+  if (!op.getSink())
+    return {};
+  return memref::LoadOp::create(b, op.getSink(), head);
 }
 
 Value AttentionTiling::allocateSpread(int64_t columns) {
@@ -262,7 +268,8 @@ void AttentionTiling::emitFewRows(Value batches) {
       b, TypeRange(),
       viewPartials(accs, batch, keyHead, parts, firstRow, headRows, valueDim),
       viewPartials(maxes, batch, keyHead, parts, firstRow, headRows),
-      viewPartials(sums, batch, keyHead, parts, firstRow, headRows), outputs);
+      viewPartials(sums, batch, keyHead, parts, firstRow, headRows), outputs,
+      loadSink(head));
 }
 
 Value AttentionTiling::viewBlock(Value memref, int64_t row, int64_t rows,

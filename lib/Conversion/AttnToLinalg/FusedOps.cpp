@@ -72,7 +72,7 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
     }
     return applyPrograms(b, score, pair, op.getScore(), op.getMask());
   });
-  Softmax softmax = buildSoftmax(build, scores);
+  Softmax softmax = buildSoftmax(build, scores, op.getSink());
   Results results{buildWeightedSum(build, softmax.weights, scores, -kInfinity,
                                    op.getValue())};
   if (Value init = op.getLogSumExp()) {
@@ -169,7 +169,6 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
   SmallVector<OpFoldResult> sizes = build.sizes(op.getOutput());
   TensorLoops::Sizes rows = ArrayRef(sizes).drop_back();
   // Outputs may have fewer rows than the state: their loops index it.
-  Value fill = build.fill(rows, element, -kInfinity);
   SmallVector<OpFoldResult> partial{build.sizes(partials)[0]};
   Value steps = build.empty(partial, element);
 
@@ -177,7 +176,10 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
   auto load = [&](LoopBody &b, Value stats) {
     return b.cast(b.load(stats, {b.loop(P), b.loop(R)}), element);
   };
-  Value max = build.loops(2, {{steps, {P}}}, {fill, {R}}, [&](LoopBody &b) {
+  Value sink = op.getSink() ? build.cast(op.getSink(), element)
+                            : build.constant(element, -kInfinity);
+  Value start = build.map(rows, element, {}, [&](LoopBody &) { return sink; });
+  Value max = build.loops(2, {{steps, {P}}}, {start, {R}}, [&](LoopBody &b) {
     Value some = maximum(b, b.output, load(b, op.getMax()));
     return b.select(b.equals(load(b, op.getSum()), 0.0), b.output, some);
   });
@@ -187,11 +189,16 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
     return b.select(b.equals(load(b, op.getSum()), 0.0), b.output,
                     b.add(b.output, b.mul(weight, x)));
   };
-  Value total =
-      build.loops(2, {{steps, {P}}, {max, {R}}},
-                  {build.fill(rows, element, 0.0), {R}}, [&](LoopBody &b) {
-                    return accumulate(b, b.inputs[1], load(b, op.getSum()));
-                  });
+  Value first = op.getSink()
+                    ? build.map(rows, element, max,
+                                [&](LoopBody &b) {
+                                  return sinkWeight(b, sink, b.inputs[0]);
+                                })
+                    : build.fill(rows, element, 0.0);
+  Value total = build.loops(
+      2, {{steps, {P}}, {max, {R}}}, {first, {R}}, [&](LoopBody &b) {
+        return accumulate(b, b.inputs[1], load(b, op.getSum()));
+      });
   enum { D = 2 };
   Value acc =
       build.loops(3, {{steps, {P}}, {max, {R}}},

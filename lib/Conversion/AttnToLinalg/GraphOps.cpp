@@ -68,15 +68,28 @@ Value attn::buildScores(TensorLoops &build, Value query, Value key) {
       });
 }
 
-Softmax attn::buildSoftmax(TensorLoops &build, Value scores) {
+Value attn::sinkWeight(ScalarBuilder &build, Value sink, Value max) {
+  Value isMax = arith::CmpFOp::create(build.builder, build.loc,
+                                      arith::CmpFPredicate::OEQ, sink, max);
+  Value exp =
+      math::ExpOp::create(build.builder, build.loc, build.sub(sink, max));
+  return build.select(isMax, build.constant(sink.getType(), 1.0), exp);
+}
+
+Softmax attn::buildSoftmax(TensorLoops &build, Value scores, Value sink) {
   Type element = getElementTypeOrSelf(scores.getType());
   SmallVector<OpFoldResult> sizes = build.sizes(scores);
   TensorLoops::Sizes rows = ArrayRef(sizes).drop_back();
   enum { B, H, I, J };
 
+  // The sink is there before every key: a start of the maximum and of the sum.
+  Value start = build.fill(rows, element, -kInfinity);
+  if (sink)
+    start =
+        build.loops(3, {{sink, {H}}}, {build.empty(rows, element), {B, H, I}},
+                    [&](LoopBody &b) { return b.cast(b.inputs[0], element); });
   Softmax softmax;
-  softmax.max = build.loops(4, {{scores, {B, H, I, J}}},
-                            {build.fill(rows, element, -kInfinity), {B, H, I}},
+  softmax.max = build.loops(4, {{scores, {B, H, I, J}}}, {start, {B, H, I}},
                             [&](LoopBody &b) {
                               return arith::MaximumFOp::create(
                                   b.builder, b.loc, b.output, b.inputs[0]);
@@ -90,9 +103,15 @@ Softmax attn::buildSoftmax(TensorLoops &build, Value scores) {
         return b.select(b.equals(b.inputs[0], -kInfinity),
                         b.constant(element, 0.0), exp);
       });
-  softmax.sum = build.loops(
-      4, {{exps, {B, H, I, J}}}, {build.fill(rows, element, 0.0), {B, H, I}},
-      [&](LoopBody &b) { return b.add(b.output, b.inputs[0]); });
+  Value first =
+      sink ? build.map(rows, element, {start, softmax.max},
+                       [&](LoopBody &b) {
+                         return sinkWeight(b, b.inputs[0], b.inputs[1]);
+                       })
+           : build.fill(rows, element, 0.0);
+  softmax.sum =
+      build.loops(4, {{exps, {B, H, I, J}}}, {first, {B, H, I}},
+                  [&](LoopBody &b) { return b.add(b.output, b.inputs[0]); });
   // Only what is hidden has no weight: 0 / sum may be NaN in a row with one.
   softmax.weights = build.loops(
       4,
@@ -404,7 +423,7 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
                         hidden, result);
     return result;
   });
-  return buildSoftmax(build, masked).weights;
+  return buildSoftmax(build, masked, op.getSink()).weights;
 }
 
 Value attn::lower(TensorLoops &build, WeightedSumOp op) {

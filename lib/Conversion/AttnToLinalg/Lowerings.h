@@ -49,13 +49,17 @@ mlir::Value inlineProgram(ScalarBuilder &build, mlir::Region &region,
 /// `[B, Hq, Sq, Skv]` = Q K^T of the sum type.
 mlir::Value buildScores(TensorLoops &build, mlir::Value query, mlir::Value key);
 
-/// Softmax along the last axis of scores whose hidden pairs are -inf.
+/// Softmax along the last axis of scores whose hidden pairs are -inf. `sink`,
+/// one logit a head, may be null.
 struct Softmax {
   mlir::Value weights; ///< 0 where hidden and in rows without a visible pair
-  mlir::Value max;     ///< of each row; -inf without a visible pair
+  mlir::Value max;     ///< of each row; -inf without a visible pair and sink
   mlir::Value sum;     ///< of exp(score - max) of each row; 0 likewise
 };
-Softmax buildSoftmax(TensorLoops &build, mlir::Value scores);
+Softmax buildSoftmax(TensorLoops &build, mlir::Value scores, mlir::Value sink);
+/// exp(sink - max) of sinks that `max` includes: two infinities are equal and
+/// have no difference.
+mlir::Value sinkWeight(ScalarBuilder &build, mlir::Value sink, mlir::Value max);
 
 /// `[B, Hq, Sq, Dv]` of `value`'s element type: the sum of weight times value
 /// over the pairs whose `selector` is not `absent`.

@@ -124,3 +124,16 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf32>, %k: memref<?x?x?x64xf32>, %v:
   attn.attention ins(%q, %k, %v : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>) outs(%o : memref<?x?x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
   return
 }
+
+// -----
+
+// The sink of a head enters where its rows are merged, and nowhere else.
+// CHECK-LABEL: func.func @sink
+// CHECK-SAME: %[[SINK:[^:]*]]: memref<8xf16>
+// CHECK: scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}) in
+// CHECK: %[[LOGIT:.*]] = memref.load %[[SINK]][%[[H]]] : memref<8xf16>
+// CHECK: attn.merge_partials {{.*}} sink(%[[LOGIT]] : f16)
+func.func @sink(%q: memref<?x8x?x64xf32>, %o: memref<?x8x?x64xf32>, %sink: memref<8xf16>) {
+  attn.attention ins(%q, %q, %q : memref<?x8x?x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%o : memref<?x8x?x64xf32>) scale 1.0 sink(%sink : memref<8xf16>) schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+  return
+}

@@ -401,3 +401,15 @@ func.func @two_layers(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> tenso
   %o2 = attn.weighted_sum %p2, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
   return %o2 : tensor<1x1x?x8xf32>
 }
+
+// -----
+
+// A sink is an operand of the fused op; it hides nothing.
+// CHECK-LABEL: func.func @sink
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 sink(%{{.*}} : tensor<8xbf16>) -> tensor<1x8x?x8xf32>
+func.func @sink(%q: tensor<1x8x?x8xf32>, %sink: tensor<8xbf16>) -> tensor<1x8x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %s sink(%sink : tensor<8xbf16>) : tensor<1x8x?x?xf32>
+  %o = attn.weighted_sum %p, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}

@@ -136,7 +136,7 @@ func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
 // attention C6: at least one output
 func.func @c6_none(%q: tensor<1x4x4x64xf32>) {
   // expected-error @+1 {{must have one or two outputs, got 0 (C6)}}
-  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}> ({}, {})
       : (tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) -> ()
   return
 }
@@ -314,5 +314,35 @@ func.func @c10_no_results(%q: tensor<1x4x4x64xf16>) {
   // expected-error @+1 {{result types must be those of the outputs (C10)}}
   attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf16>, tensor<1x4x4x64xf16>, tensor<1x4x4x64xf16>)
       outs(%q : tensor<1x4x4x64xf16>) scale 1.0
+  return
+}
+
+// -----
+
+// attention C11: one sink a query head
+func.func @c11(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x4x64xf32>, %sink: tensor<2xf32>) {
+  // expected-error @+1 {{head count of sink is 2 but head count of query is 8 (C11)}}
+  %0 = attn.attention ins(%q, %k, %k : tensor<1x8x4x64xf32>, tensor<1x2x4x64xf32>, tensor<1x2x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 sink(%sink : tensor<2xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C11: rank 1
+func.func @c11_rank(%q: tensor<1x8x4x64xf32>, %sink: tensor<1x8xf32>) {
+  // expected-error @+1 {{sink must be a tensor or memref of rank 1, got 'tensor<1x8xf32>' (C11)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 sink(%sink : tensor<1x8xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C11: floats
+func.func @c11_type(%q: tensor<1x8x4x64xf32>, %sink: tensor<8xi32>) {
+  // expected-error @+1 {{sink must have a float element type, got 'i32' (C11)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 sink(%sink : tensor<8xi32>) -> tensor<1x8x4x64xf32>
   return
 }

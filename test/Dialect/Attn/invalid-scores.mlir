@@ -222,7 +222,7 @@ func.func @score_map_empty(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C1: causal without alignment
 func.func @masked_softmax_c1(%s: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{causal or window needs an alignment (C1)}}
-  %0 = "attn.masked_softmax"(%s) <{causal, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s) <{causal, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -232,7 +232,7 @@ func.func @masked_softmax_c1(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C1: alignment without causal or window
 func.func @masked_softmax_c1_alone(%s: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{alignment without causal or window (C1)}}
-  %0 = "attn.masked_softmax"(%s) <{alignment = #attn<alignment top_left>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s) <{alignment = #attn<alignment top_left>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -242,7 +242,7 @@ func.func @masked_softmax_c1_alone(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C2: alignment offset without its operand
 func.func @masked_softmax_c2(%s: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{alignment offset needs an offset operand (C2)}}
-  %0 = "attn.masked_softmax"(%s) <{causal, alignment = #attn<alignment offset>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s) <{causal, alignment = #attn<alignment offset>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -252,7 +252,7 @@ func.func @masked_softmax_c2(%s: tensor<1x8x4x4xf32>) {
 // masked_softmax C2: an offset without alignment offset
 func.func @masked_softmax_c2_alone(%s: tensor<1x8x4x4xf32>, %past: index) {
   // expected-error @+1 {{offset operand without alignment offset (C2)}}
-  %0 = "attn.masked_softmax"(%s, %past) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s, %past) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>}> ({})
       : (tensor<1x8x4x4xf32>, index) -> tensor<1x8x4x4xf32>
   return
 }
@@ -457,7 +457,7 @@ func.func @yield() {
 // masked_softmax C7: a prefix belongs to causal
 func.func @masked_softmax_c7_causal(%s: tensor<1x8x4x4xf32>, %prefix: index) {
   // expected-error @+1 {{prefix without causal (C7)}}
-  %0 = "attn.masked_softmax"(%s, %prefix) <{operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s, %prefix) <{operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0, 0>}> ({})
     : (tensor<1x8x4x4xf32>, index) -> tensor<1x8x4x4xf32>
   return
 }
@@ -476,7 +476,7 @@ func.func @masked_softmax_c7_batch(%s: tensor<2x8x4x4xf32>, %prefix: tensor<3xi3
 // masked_softmax C8: both segments
 func.func @masked_softmax_c8_both(%s: tensor<1x8x4x4xf32>, %ids: tensor<1x4xi32>) {
   // expected-error @+1 {{query segments without key segments (C8)}}
-  %0 = "attn.masked_softmax"(%s, %ids) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0>}> ({})
+  %0 = "attn.masked_softmax"(%s, %ids) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0, 0>}> ({})
     : (tensor<1x8x4x4xf32>, tensor<1x4xi32>) -> tensor<1x8x4x4xf32>
   return
 }
@@ -496,6 +496,33 @@ func.func @masked_softmax_c8_type(%s: tensor<1x8x4x4xf32>, %a: tensor<1x4xi32>, 
 func.func @masked_softmax_c8_length(%s: tensor<1x8x4x4xf32>, %a: tensor<1x4xi32>, %b: tensor<1x5xi32>) {
   // expected-error @+1 {{sequence length of key segments is 5 but sequence length of scores is 4 (C8)}}
   %0 = attn.masked_softmax %s segments(%a, %b : tensor<1x4xi32>, tensor<1x5xi32>) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C9: one sink a head
+func.func @masked_softmax_c9(%s: tensor<1x8x4x4xf32>, %sink: tensor<4xf32>) {
+  // expected-error @+1 {{head count of sink is 4 but head count of scores is 8 (C9)}}
+  %0 = attn.masked_softmax %s sink(%sink : tensor<4xf32>) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C9: floats
+func.func @masked_softmax_c9_type(%s: tensor<1x8x4x4xf32>, %sink: tensor<8xi32>) {
+  // expected-error @+1 {{operand #1 must be 1D tensor of floating-point values, but got 'tensor<8xi32>'}}
+  %0 = attn.masked_softmax %s sink(%sink : tensor<8xi32>) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax: a clause is given once
+func.func @masked_softmax_two_sinks(%s: tensor<1x8x4x4xf32>, %sink: tensor<8xf32>) {
+  // expected-error @+1 {{clause 'sink' is given twice}}
+  %0 = attn.masked_softmax %s sink(%sink : tensor<8xf32>) sink(%sink : tensor<8xf32>) : tensor<1x8x4x4xf32>
   return
 }
 

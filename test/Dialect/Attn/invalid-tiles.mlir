@@ -183,7 +183,7 @@ func.func @merge_c1(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8xf3
 // merge_partials C1: one or two outputs
 func.func @merge_c1_outputs(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>) {
   // expected-error @+1 {{must have one or two outputs, got 0 (C1)}}
-  "attn.merge_partials"(%a, %m, %m) : (memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>) -> ()
+  "attn.merge_partials"(%a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> : (memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>) -> ()
   return
 }
 

@@ -60,12 +60,13 @@ func.func @scores(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xf16>, %bias: te
 // CHECK: attn.masked_softmax %{{.*}} segments(%{{.*}}, %{{.*}} : tensor<?x?xi64>, tensor<?x?xi64>) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} lengths(%{{.*}} : tensor<?xi32>) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} mask(%{{.*}} : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
+// CHECK: attn.masked_softmax %{{.*}} sink(%{{.*}} : tensor<8xf16>) : tensor<?x8x?x?xf64>
 // CHECK: attn.masked_softmax %{{.*}} causal(bottom_right) window[4, -1] lengths(%{{.*}} : tensor<?xi32>) mask(%{{.*}} : tensor<?x?xi1>) visible {
 // CHECK-NEXT: ^bb0(%b: index, %h: index, %i: index, %j: index):
 // CHECK: attn.yield %{{.*}} : i1
 // CHECK: } : tensor<?x8x?x?xf64>
 func.func @masks(%s: tensor<?x8x?x?xf64>, %past: index, %pasts: tensor<?xi32>,
-                 %mask: tensor<?x?xi1>, %ids: tensor<?x?xi64>) -> tensor<?x8x?x?xf64> {
+                 %mask: tensor<?x?xi1>, %ids: tensor<?x?xi64>, %sink: tensor<8xf16>) -> tensor<?x8x?x?xf64> {
   %0 = attn.masked_softmax %s : tensor<?x8x?x?xf64>
   %1 = attn.masked_softmax %0 causal(top_left) : tensor<?x8x?x?xf64>
   %2 = attn.masked_softmax %1 causal(offset %past : index) : tensor<?x8x?x?xf64>
@@ -75,7 +76,8 @@ func.func @masks(%s: tensor<?x8x?x?xf64>, %past: index, %pasts: tensor<?xi32>,
   %segments = attn.masked_softmax %prefix segments(%ids, %ids : tensor<?x?xi64>, tensor<?x?xi64>) : tensor<?x8x?x?xf64>
   %5 = attn.masked_softmax %segments lengths(%pasts : tensor<?xi32>) : tensor<?x8x?x?xf64>
   %6 = attn.masked_softmax %5 mask(%mask : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
-  %7 = attn.masked_softmax %6 causal(bottom_right) window[4, -1] lengths(%pasts : tensor<?xi32>)
+  %sunk = attn.masked_softmax %6 sink(%sink : tensor<8xf16>) : tensor<?x8x?x?xf64>
+  %7 = attn.masked_softmax %sunk causal(bottom_right) window[4, -1] lengths(%pasts : tensor<?xi32>)
       mask(%mask : tensor<?x?xi1>) visible {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %near = arith.cmpi ne, %i, %j : index
@@ -87,7 +89,7 @@ func.func @masks(%s: tensor<?x8x?x?xf64>, %past: index, %pasts: tensor<?xi32>,
 // CHECK-LABEL: func.func @attention
 // CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x32xf16>)
 // CHECK-SAME: outs(%{{.*}}, %{{.*}} : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>) scale 1.250000e-01
-// CHECK-SAME: offsets(%{{[^)]*}})
+// CHECK-SAME: offsets(%{{[^)]*}}) sink(%{{.*}} : tensor<?xf32>)
 // CHECK-SAME: schedule(<kernel = queries_in_lanes, tile = [64, 128], registers = [4, 4], lanes = 16>)
 // CHECK-SAME: score {
 // CHECK-NEXT: ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
@@ -95,11 +97,11 @@ func.func @masks(%s: tensor<?x8x?x?xf64>, %past: index, %pasts: tensor<?xi32>,
 // CHECK-NEXT: ^bb0(%b: index, %h: index, %i: index, %j: index):
 // CHECK: -> tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
 func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x32xf16>,
-                     %o: tensor<?x8x?x32xf16>, %lse: tensor<?x8x?xf32>, %at: index)
+                     %o: tensor<?x8x?x32xf16>, %lse: tensor<?x8x?xf32>, %at: index, %sink: tensor<?xf32>)
     -> (tensor<?x8x?x32xf16>, tensor<?x8x?xf32>) {
   %0:2 = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x32xf16>)
       outs(%o, %lse : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>) scale 0.125
-      offsets(%at, %at, %at, %at)
+      offsets(%at, %at, %at, %at) sink(%sink : tensor<?xf32>)
       schedule(<kernel = queries_in_lanes, tile = [64, 128], registers = [4, 4], lanes = 16>)
   score {
   ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):
@@ -118,12 +120,12 @@ func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: ten
 // CHECK-SAME: outs(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
 // CHECK-SAME: at(%{{[^)]*}}) rows(%{{.*}}) upcoming(%{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x32xf32>) mask {
 // CHECK: attn.merge_partials ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
-// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<?x32xf16>, memref<?xf32>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<?x32xf16>, memref<?xf32>) sink(%{{.*}} : f32)
 func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1, 64]>>,
                  %q: memref<64x64xf32>, %k: memref<?x64xf32>, %v: memref<?x32xf32>,
                  %acc: memref<64x32xf32>, %stat: memref<64xf32>, %at: index,
                  %accs: memref<?x64x32xf32>, %stats: memref<?x64xf32>,
-                 %o: memref<?x32xf16>, %lse: memref<?xf32>) {
+                 %o: memref<?x32xf16>, %lse: memref<?xf32>, %sink: f32) {
   attn.pack ins(%source : memref<?x64xf16>) outs(%tile : memref<64x64xf32, strided<[1, 64]>>) factor 0.125
   attn.online_attention ins(%q, %k, %v : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)
       outs(%acc, %stat, %stat : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
@@ -133,7 +135,7 @@ func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1,
     attn.yield %visible : i1
   }
   attn.merge_partials ins(%accs, %stats, %stats : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
-      outs(%o, %lse : memref<?x32xf16>, memref<?xf32>)
+      outs(%o, %lse : memref<?x32xf16>, memref<?xf32>) sink(%sink : f32)
   return
 }
 

@@ -55,8 +55,9 @@ def attention(q, k, v, *, scale=None, scores="", mask="", extra=(), dynamic=Fals
 """
 
 
-def fused(q, k, v, *, scale, mask="", extra=()):
-    """The fused op, which also gives the log-sum-exp."""
+def fused(q, k, v, *, scale, mask="", extra=(), clauses=""):
+    """The fused op, which also gives the log-sum-exp. `clauses` stand after the
+    scale."""
     tq, tk, tv = (type_of(x) for x in (q, k, v))
     b, h, s, _ = q.shape
     to, tl = f"tensor<{b}x{h}x{s}x{v.shape[3]}xf32>", f"tensor<{b}x{h}x{s}xf32>"
@@ -67,7 +68,7 @@ def fused(q, k, v, *, scale, mask="", extra=()):
   %oi = tensor.empty() : {to}
   %li = tensor.empty() : {tl}
   %o:2 = attn.attention ins(%q, %k, %v : {tq}, {tk}, {tv}) outs(%oi, %li : {to}, {tl})
-    scale {float(scale)!r} {region} -> {to}, {tl}
+    scale {float(scale)!r} {clauses} {region} -> {to}, {tl}
   return %o#0, %o#1 : {to}, {tl}
 }}
 """

@@ -13,7 +13,7 @@
 import math
 
 from arrays import Array, full, pattern
-from graphs import INF, attention, booleans, case, fused, logits, qkv, zeros
+from graphs import INF, attention, booleans, case, column, fused, logits, qkv, zeros
 from run_case import Failure, expect, expect_digest
 
 # ===- Shapes -----------------------------------------------------------------===#
@@ -194,6 +194,47 @@ def L02_empty_rows(r):
 
     k = v = Array([1, 1, 0, 4], [])
     r.on_all(fused(q, k, v, scale=0.5), [q, k, v], verify_all, results=2)
+
+
+@case
+def L04_sinks(r):
+    """A sink is one more logit, in the denominator alone, once, and unscaled."""
+    sinks = {0.0: (3.0, 1.098612289), 100.0: (3.348068378e-43, 100.0),
+             -1e30: (4.5, 0.6931471806)}
+    for logit, (mean, total) in sinks.items():
+        q, k, v = full([1, 1, 1, 4], 0.0), full([1, 1, 2, 4], 0.0), column([3.0, 6.0])
+        sink = Array([1], [logit])
+
+        def verify(o, lse):
+            expect(o, mean)
+            expect(lse, total)
+
+        clause, extra = "sink(%s0 : tensor<1xf32>)", [("s0", "tensor<1xf32>")]
+        r.on_all(fused(q, k, v, scale=0.5, clauses=clause, extra=extra),
+                 [q, k, v, sink], verify, results=2)
+        # A query length that is not known is no decoding step.
+        r.on_all(attention(q, k, v, mask=clause, extra=extra, dynamic=True),
+                 [q, k, v, sink], lambda o: expect(o, mean))
+        for dtype in ("f16", "bf16"):
+            narrow = [x.cast(dtype) for x in (q, k, v)]
+            r.on_all(attention(*narrow, mask=clause, extra=extra), narrow + [sink],
+                     lambda o: expect(o, mean))
+        # Many splits of the keys: the sink still weighs as two keys of a pair's.
+        keys = 4500
+        many = full([1, 1, keys, 4], 0.0), column([3.0, 6.0] * (keys // 2))
+        shifted = Array([1], [logit + math.log(keys / 2)])
+        r.on_all(attention(q, *many, mask=clause, extra=extra), [q, *many, shifted],
+                 lambda o: expect(o, mean))
+    none = Array([1, 1, 0, 4], [])
+
+    def verify_empty(o, lse):
+        expect(o, 0.0, 0)
+        expect(lse, 0.5, 0)
+
+    r.on_all(fused(q, none, none, scale=0.5, clauses=clause, extra=extra),
+             [q, none, none, Array([1], [0.5])], verify_empty, results=2)
+    r.rejects(attention(q, k, v, mask="sink(%s0 : tensor<?xf32>)", extra=[("s0", "tensor<?xf32>")]),
+              [q, k, v, Array([2], [0.0, 0.0])], "head count of sink", "2", "1")
 
 
 # ===- Positions --------------------------------------------------------------===#

@@ -75,6 +75,12 @@ TEST(Softmax, SinkEntersTheDenominatorOnly) {
   EXPECT_EQ(logits({0, 0}, {3, 6}, {-1e30}).o.data[0], 4.5);
   EXPECT_EQ(logits({}, {}, {0.5}).lse.data[0], 0.5);
   EXPECT_EQ(logits({}, {}, {0.5}).o.data[0], 0.0);
+  // An infinite one takes all weight; without it the scores are as they were.
+  EXPECT_EQ(logits({1, 2}, {3, 6}, {INFINITY}).o.data[0], 0.0);
+  EXPECT_EQ(logits({1, 2}, {3, 6}, {INFINITY}).lse.data[0], INFINITY);
+  EXPECT_EQ(logits({1, 2}, {3, 6}, {-INFINITY}).o.data[0],
+            logits({1, 2}, {3, 6}).o.data[0]);
+  EXPECT_TRUE(std::isnan(logits({1, 2}, {3, 6}, {NAN}).o.data[0]));
   EXPECT_THAT(errorText(maskedSoftmax(Tensor64({1, 2, 1, 1}), {}, {1.0})),
               HasSubstr("sink size: expected 2, got 1"));
 }

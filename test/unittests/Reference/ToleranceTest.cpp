@@ -45,6 +45,8 @@ TEST(Tolerance, Bounds) {
   // Twice the twin's error, and never less than attention alone.
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-3), 2e-3);
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-9), 4e-6);
+  // What has no normal weight may be 0.
+  EXPECT_EQ(graphBound(ElementType::f32, 1e-42, 0.0), 0x1p-126);
 }
 
 TEST(Tolerance, ComparesErrors) {

@@ -127,6 +127,33 @@ TEST_P(FusedOps, Attention) {
       }
 }
 
+/// A sink a head, with the log-sum-exp.
+TEST_P(FusedOps, AttentionWithSink) {
+  std::string t = "tensor<?x4x?x13xf32>", k = headsType(13),
+              l = "tensor<?x4x?xf32>";
+  auto module =
+      compileTwin("func.func @f(%q: " + t + ", %k: " + k + ", %o: " + t +
+                  ", %l: " + l + ", %sink: tensor<4xf32>) -> (" + t + ", " + l +
+                  ") {\n%r:2 = attn.attention ins(%q, %k, %k : " + t + ", " +
+                  k + ", " + k + ") outs(%o, %l : " + t + ", " + l +
+                  ") scale 0.5 sink(%sink : tensor<4xf32>) -> " + t + ", " + l +
+                  "\nreturn %r#0, %r#1 : " + t + ", " + l + "\n}\n");
+  ASSERT_TRUE(module);
+  for (auto [batch, rows, keys] : kExtents) {
+    TwinCall c = call();
+    Tensor64 q = c.floats({batch, 4, rows, 13});
+    Tensor64 k = c.floats({batch, 2, keys, 13});
+    c.floats({batch, 4, rows, 13}, [](int64_t) { return NAN; });
+    c.floats({batch, 4, rows}, [](int64_t) { return NAN; });
+    const double logits[] = {1.5, -INFINITY, 80, INFINITY};
+    reference::AttentionOptions options;
+    options.scale = 0.5;
+    options.sink = c.floats({4}, [&](int64_t n) { return logits[n]; }).data;
+    auto expected = llvm::cantFail(reference::attention(q, k, k, options));
+    c.expect(*module, {expected.o, expected.lse}, spreadOf(13));
+  }
+}
+
 /// One output, no regions, no offsets, a negative scale.
 TEST_P(FusedOps, PlainAttention) {
   std::string t = headsType(13);
@@ -294,10 +321,16 @@ TEST_P(FusedOps, MergePartials) {
                 l = tensorType("?");
     auto module = compileTwin(
         "func.func @f(%acc: " + acc + ", %max: " + stats + ", %sum: " + stats +
-        ", %o: " + o + ", %l: " + l + ") -> (" + o + ", " + l +
-        ") {\n%r:2 = attn.merge_partials ins(%acc, %max, %sum : " + acc + ", " +
-        stats + ", " + stats + ") outs(%o, %l : " + o + ", " + l + ") -> " + o +
-        ", " + l + "\nreturn %r#0, %r#1 : " + o + ", " + l + "\n}\n");
+        ", %o: " + o + ", %l: " + l + ") -> (" + o + ", " + l + ", " + o +
+        ", " + l + ") {\n%r:2 = attn.merge_partials ins(%acc, %max, %sum : " +
+        acc + ", " + stats + ", " + stats + ") outs(%o, %l : " + o + ", " + l +
+        ") -> " + o + ", " + l +
+        "\n%sink = arith.constant 7.0 : f32\n%s:2 = attn.merge_partials "
+        "ins(%acc, %max, %sum : " +
+        acc + ", " + stats + ", " + stats + ") outs(%o, %l : " + o + ", " + l +
+        ") sink(%sink : f32) -> " + o + ", " + l +
+        "\nreturn %r#0, %r#1, %s#0, %s#1 : " + o + ", " + l + ", " + o + ", " +
+        l + "\n}\n");
     ASSERT_TRUE(module);
     for (int64_t partials : {0, 1, 2, 5})
       for (auto [rows, outRows] : {std::pair<int64_t, int64_t>{1, 1},
@@ -343,7 +376,11 @@ TEST_P(FusedOps, MergePartials) {
               reference::OnlineState::empty(1, 1, outRows, valueDim));
         auto expected = llvm::cantFail(reference::mergePartials(states));
         // Maxima up to 30 lose some of their last bits in f32.
-        c.expect(*module, {asTile(expected.o), asTile(expected.lse)}, 4);
+        auto withSink = llvm::cantFail(reference::mergePartials(states, {7.0}));
+        c.expect(*module,
+                 {asTile(expected.o), asTile(expected.lse), asTile(withSink.o),
+                  asTile(withSink.lse)},
+                 4);
       }
   }
 }

@@ -303,6 +303,29 @@ TEST_P(MaskedSoftmax, BiasBehindOtherOps) {
   }
 }
 
+/// One sink a head: beside the scores, none, far away on both sides, infinite,
+/// and NaN; rows without a key have no weights either way.
+TEST_P(MaskedSoftmax, Sinks) {
+  const double logits[] = {0.5, -INFINITY, -1e30, 90, INFINITY, NAN};
+  std::string s = "tensor<?x6x?x?xf32>", t = "tensor<6xf32>";
+  auto module =
+      compileTwin("func.func @f(%s: " + s + ", %sink: " + t + ") -> " + s +
+                  " {\n%r = attn.masked_softmax %s "
+                  "causal(bottom_right) sink(%sink : " +
+                  t + ") : " + s + "\nreturn %r : " + s + "\n}\n");
+  ASSERT_TRUE(module);
+  for (auto [batch, rows, keys] : kExtents) {
+    TwinCall c = call();
+    Tensor64 x = c.floats({batch, 6, rows, keys});
+    Tensor64 sink = c.floats({6}, [&](int64_t n) { return logits[n]; });
+    c.expect(*module,
+             {llvm::cantFail(
+                  reference::maskedSoftmax(
+                      x, reference::causalBottomRight(rows, keys), sink.data))
+                  .weights});
+  }
+}
+
 INSTANTIATE_TWIN_TESTS(MaskedSoftmax);
 
 } // namespace

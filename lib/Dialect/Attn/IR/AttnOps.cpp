@@ -443,6 +443,8 @@ LogicalResult AttentionOp::verify() {
   if (value != output)
     return emitOpError() << "element type of output is " << output
                          << " but of value is " << value << " (C6)";
+  if (getSink() && failed(verifyShaped(*this, "sink", getSink(), 1, "C11")))
+    return failure();
   if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyHeadDim(*this, "value", getValue(), "C2")) ||

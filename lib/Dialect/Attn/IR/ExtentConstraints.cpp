@@ -140,6 +140,9 @@ void MaskedSoftmaxOp::getExtentConstraints(Constraints &constraints) {
   };
   addSegments(getQuerySegments(), 2, "query segments");
   addSegments(getKeySegments(), 3, "key segments");
+  if (getSink())
+    constraints.push_back({"C9", ExtentRelation::Equal, getSink(), 0,
+                           getScores(), 1, "head count", "sink", "scores"});
 }
 
 void WeightedSumOp::getExtentConstraints(Constraints &constraints) {
@@ -172,6 +175,8 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
     equal("C6", o, 2, q, 2, "sequence length", name, "query");
   }
   equal("C6", getOutput(), 3, v, 3, "head dim", "output", "value");
+  if (getSink())
+    equal("C11", getSink(), 0, q, 1, "head count", "sink", "query");
 }
 
 void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {

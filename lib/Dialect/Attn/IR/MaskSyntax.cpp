@@ -9,7 +9,7 @@
 //   causal(top_left | bottom_right | offset %o : type [, prefix = %p : type])
 //   window[left, right] [(top_left | bottom_right | offset %o : type)]
 //   lengths(%n : type)  segments(%q, %k : type, type)  mask(%m : type)
-//   visible { region }
+//   visible { region }  sink(%s : type)
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,8 @@ ParseResult attn::parseMaskClauses(
     Type &querySegmentsType,
     std::optional<OpAsmParser::UnresolvedOperand> &keySegments,
     Type &keySegmentsType, std::optional<OpAsmParser::UnresolvedOperand> &mask,
-    Type &maskType, UnitAttr &causal, AlignmentAttr &alignment,
+    Type &maskType, std::optional<OpAsmParser::UnresolvedOperand> &sink,
+    Type &sinkType, UnitAttr &causal, AlignmentAttr &alignment,
     DenseI64ArrayAttr &window, Region &visible) {
   while (true) {
     SMLoc loc = parser.getCurrentLocation();
@@ -128,6 +129,11 @@ ParseResult attn::parseMaskClauses(
         return duplicate("mask");
       if (parseOperandClause(parser, mask, maskType))
         return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("sink"))) {
+      if (sink)
+        return duplicate("sink");
+      if (parseOperandClause(parser, sink, sinkType))
+        return failure();
     } else if (succeeded(parser.parseOptionalKeyword("visible"))) {
       if (!visible.empty())
         return duplicate("visible");
@@ -144,9 +150,9 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
                             Value lengths, Type lengthsType,
                             Value querySegments, Type querySegmentsType,
                             Value keySegments, Type keySegmentsType, Value mask,
-                            Type maskType, UnitAttr causal,
-                            AlignmentAttr alignment, DenseI64ArrayAttr window,
-                            Region &visible) {
+                            Type maskType, Value sink, Type sinkType,
+                            UnitAttr causal, AlignmentAttr alignment,
+                            DenseI64ArrayAttr window, Region &visible) {
   StringRef separator = "";
   auto begin = [&](StringRef keyword) {
     printer << separator << keyword;
@@ -181,6 +187,10 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
   if (mask) {
     begin("mask");
     printer << "(" << mask << " : " << maskType << ")";
+  }
+  if (sink) {
+    begin("sink");
+    printer << "(" << sink << " : " << sinkType << ")";
   }
   if (!visible.empty()) {
     begin("visible ");

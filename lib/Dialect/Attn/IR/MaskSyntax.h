@@ -26,7 +26,9 @@ mlir::ParseResult parseMaskClauses(
     std::optional<mlir::OpAsmParser::UnresolvedOperand> &keySegments,
     mlir::Type &keySegmentsType,
     std::optional<mlir::OpAsmParser::UnresolvedOperand> &mask,
-    mlir::Type &maskType, mlir::UnitAttr &causal, AlignmentAttr &alignment,
+    mlir::Type &maskType,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> &sink,
+    mlir::Type &sinkType, mlir::UnitAttr &causal, AlignmentAttr &alignment,
     mlir::DenseI64ArrayAttr &window, mlir::Region &visible);
 
 void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
@@ -35,9 +37,10 @@ void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                       mlir::Value lengths, mlir::Type lengthsType,
                       mlir::Value querySegments, mlir::Type querySegmentsType,
                       mlir::Value keySegments, mlir::Type keySegmentsType,
-                      mlir::Value mask, mlir::Type maskType,
-                      mlir::UnitAttr causal, AlignmentAttr alignment,
-                      mlir::DenseI64ArrayAttr window, mlir::Region &visible);
+                      mlir::Value mask, mlir::Type maskType, mlir::Value sink,
+                      mlir::Type sinkType, mlir::UnitAttr causal,
+                      AlignmentAttr alignment, mlir::DenseI64ArrayAttr window,
+                      mlir::Region &visible);
 
 } // namespace attn
 

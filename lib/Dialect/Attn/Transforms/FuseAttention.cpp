@@ -90,7 +90,7 @@ void remarkPassed(const Chain &chain) {
     masks.push_back("a mask program");
   ops += ", attn.masked_softmax (" +
          (masks.empty() ? "no mask" : llvm::join(masks, ", ")) +
-         ") and attn.weighted_sum";
+         (softmax.getSink() ? ", a sink" : "") + ") and attn.weighted_sum";
   WeightedSumOp op = chain.weightedSum;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("attention-fused")
@@ -226,7 +226,7 @@ public:
     auto attention = AttentionOp::create(
         b, TypeRange(init.getType()), chain.qk.getQuery(), chain.qk.getKey(),
         chain.weightedSum.getValue(), init, ValueRange(),
-        b.getF64FloatAttr(scale), ScheduleAttr());
+        chain.softmax.getSink(), b.getF64FloatAttr(scale), ScheduleAttr());
     if (!program.empty())
       emitScoreProgram(attention.getScore(), program, scoreType);
     if (hidesPairs(program))

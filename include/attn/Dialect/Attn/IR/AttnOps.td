@@ -37,6 +37,7 @@ def Attn_Tensor3 : TensorRankOf<[AnyFloat], [3]>;
 def Attn_Tensor4 : TensorRankOf<[AnyFloat], [4]>;
 def Attn_Scores : TensorRankOf<[F32, F64], [4]>;
 def Attn_IntTensor : RankedTensorOf<[I32, I64, Index]>;
+def Attn_Sink : TensorRankOf<[AnyFloat], [1]>;
 def Attn_Offset : AnyTypeOf<[Index, TensorRankOf<[I32, I64, Index], [1]>]>;
 
 //===----------------------------------------------------------------------===//
@@ -279,6 +280,12 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     - `mask(%m)`: an `i1` tensor, true is visible, broadcast right-aligned.
     - `visible { (b, h, i, j) -> i1 }`: a program.
 
+    With `sink(%s)`, one logit a head takes part in each row's maximum and sum
+    without a key of its own (Xiao et al., arXiv:2309.17453): the weights are
+    `exp(s - max) / (sum + exp(sink[h] - max))`. A sink of -inf is none, one of
+    +inf takes all weight, a NaN spoils the rows of its head that see a key. It
+    is used as it comes: no scale, no score op.
+
     Constraints:
 
     - C1: an alignment is given exactly when `causal` or `window` is.
@@ -294,6 +301,7 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
       `B`.
     - C8: query and key segments are both given or both absent, have equal
       element types, and are `[B, Sq]` and `[B, Skv]`.
+    - C9: `sink` is `[Hq]` of floats.
 
     ```mlir
     %p = attn.masked_softmax %s causal(bottom_right) lengths(%n : tensor<?xi32>) : tensor<?x8x?x?xf32>
@@ -304,7 +312,7 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     Optional<TensorRankOf<[I32, I64, Index], [1]>>:$lengths,
     Optional<TensorRankOf<[I32, I64, Index], [2]>>:$query_segments,
     Optional<TensorRankOf<[I32, I64, Index], [2]>>:$key_segments,
-    Optional<AnyRankedTensor>:$mask,
+    Optional<AnyRankedTensor>:$mask, Optional<Attn_Sink>:$sink,
     UnitAttr:$causal,
     OptionalAttr<Attn_AlignmentAttr>:$alignment,
     OptionalAttr<DenseI64ArrayAttr>:$window);
@@ -313,8 +321,8 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
   let assemblyFormat = [{
     $scores custom<MaskClauses>($offset, type($offset), $prefix, type($prefix),
       $lengths, type($lengths), $query_segments, type($query_segments),
-      $key_segments, type($key_segments), $mask, type($mask), $causal,
-      $alignment, $window, $visible)
+      $key_segments, type($key_segments), $mask, type($mask), $sink,
+      type($sink), $causal, $alignment, $window, $visible)
     attr-dict `:` type($scores)
   }];
   let hasVerifier = 1;
@@ -373,6 +381,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     that a tile keeps its absolute position. Values from outside are captured
     implicitly by the regions, which are free of side effects.
 
+    `sink` has one logit for each head of `query`, which takes part in the
+    maximum, the sum and the log-sum-exp as in `attn.masked_softmax`.
+
     - C1: `query`, `key`, `value` have rank 4 and float element types.
     - C2: head dims are static and positive; those of `query` and `key` are
       equal.
@@ -388,6 +399,7 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
       region `(b, h, i, j)` to `i1`.
     - C10: operands are all tensors or all memrefs; with tensors the results
       are the outputs' types, with memrefs there are none.
+    - C11: `sink` is `[Hq]` of floats.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>)
@@ -401,13 +413,15 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
+    Optional<AnyShaped>:$sink,
     F64Attr:$scale, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $inits `:` type($inits) `)` `scale` $scale
-    (`offsets` `(` $offsets^ `)`)? (`schedule` `(` $schedule^ `)`)? attr-dict
+    (`offsets` `(` $offsets^ `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
   }];
   let hasVerifier = 1;
@@ -513,7 +527,7 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
 }
 
 def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
-    [Attn_Extents]> {
+    [Attn_Extents, AttrSizedOperandSegments]> {
   let summary = "merges partial states of split keys and normalises";
   let description = [{
     Partials are `(max [P, M], sum [P, M], acc [P, M, Dv])`; the outputs are
@@ -521,17 +535,20 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
     are padding. Partials with sum 0 are skipped; a row without any gives 0 and
     -inf. The order of the merge is the order of the partials.
 
+    `sink` is the logit that takes part in every row's maximum and sum besides:
+    the log-sum-exp of a row without partials is the sink.
+
     - C1: ranks are 3, 2, 2, then 2 and 1 for the outputs.
     - C2: the `P` and `M` extents agree.
     - C3: the outputs' second extent is `Dv`, and their first extents agree.
   }];
   let arguments = (ins AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
-    Variadic<AnyShaped>:$inits);
+    Variadic<AnyShaped>:$inits, Optional<AnyFloat>:$sink);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
-    `outs` `(` $inits `:` type($inits) `)` attr-dict
-    (`->` type($results)^)?
+    `outs` `(` $inits `:` type($inits) `)` (`sink` `(` $sink^ `:` type($sink) `)`)?
+    attr-dict (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
