@@ -33,8 +33,12 @@ public:
                           return argument.val;
                         }),
         " ");
-    // The file is the user's own; its lines are what helps.
-    if (auto location = remark.getLocation()->findInstanceOf<FileLineColLoc>())
+    // The file is the user's own; its lines are what helps. Models without
+    // lines have names.
+    if (auto name = remark.getLocation()->findInstanceOf<NameLoc>())
+      text += " (" + name.getName().str() + ")";
+    else if (auto location =
+                 remark.getLocation()->findInstanceOf<FileLineColLoc>())
       text += " (line " + std::to_string(location.getLine()) + ")";
     remarks.push_back({remark.getFunction().str(), std::move(text)});
   }

@@ -28,9 +28,9 @@ struct Options : CommonOptions {
                       "Folder of compiled objects to use and to fill, and of "
                       "schedules that attn-bench --tune found") {}
 
-  llvm::cl::opt<std::string> inputFile{llvm::cl::Positional,
-                                       llvm::cl::desc("FILE.mlir|FILE.mlirbc"),
-                                       llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> inputFile{
+      llvm::cl::Positional, llvm::cl::desc("FILE.mlir|.mlirbc|.onnx"),
+      llvm::cl::cat(category)};
   llvm::cl::opt<std::string> functionName{
       "function", llvm::cl::value_desc("name"), llvm::cl::cat(category),
       llvm::cl::desc(

@@ -13,6 +13,7 @@
 
 #include "Check.h"
 #include "Inputs.h"
+#include "Model.h"
 #include "Options.h"
 #include "Report.h"
 #include "common/Command.h"
@@ -25,7 +26,6 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ std::optional<CodeKind> parseCodeKind(StringRef name) {
 /// Options that make no sense, alone or together.
 Error checkUsage(const Options &options) {
   if (options.inputFile.empty())
-    return makeError("no input file: attn-run FILE.mlir [options], see --help");
+    return makeError("no input file: attn-run FILE [options], see --help");
   if (Error error = options.verify())
     return error;
   if (options.repeat == 0)
@@ -201,11 +201,10 @@ Expected<bool> run(const Options &options) {
   if (!target)
     return target.takeError();
   request.target = std::move(*target);
-  auto file = MemoryBuffer::getFileOrSTDIN(options.inputFile);
-  if (!file)
-    return makeError("cannot read {0}: {1}", quoteName(options.inputFile),
-                     file.getError().message());
-  request.input = (*file)->getBuffer();
+  auto model = readModel(options.inputFile);
+  if (!model)
+    return model.takeError();
+  request.input = (*model)->getBuffer();
 
   if (options.emit.getNumOccurrences()) {
     auto text = emitText(options, request);

@@ -9,7 +9,7 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOLINALG_LOWERINGS_H
 #define ATTN_LIB_CONVERSION_ATTNTOLINALG_LOWERINGS_H
 
-#include "TensorLoops.h"
+#include "attn/Conversion/AttnToLinalg/TensorLoops.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 
 namespace attn {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TensorLoops.h"
+#include "attn/Conversion/AttnToLinalg/TensorLoops.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -175,7 +175,8 @@ Value TensorLoops::loops(unsigned numLoops, ArrayRef<LoopOperand> inputs,
   auto getMap = [&](const LoopOperand &operand) {
     SmallVector<AffineExpr> exprs;
     for (unsigned loop : operand.loops)
-      exprs.push_back(builder.getAffineDimExpr(loop));
+      exprs.push_back(loop == kBroadcast ? builder.getAffineConstantExpr(0)
+                                         : builder.getAffineDimExpr(loop));
     return AffineMap::get(numLoops, 0, exprs, builder.getContext());
   };
   SmallVector<Value> tensors;

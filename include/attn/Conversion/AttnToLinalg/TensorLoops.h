@@ -1,4 +1,4 @@
-//===- TensorLoops.h - Loops on tensors, for the twin -----------*- C++ -*-===//
+//===- TensorLoops.h - Loops on tensors -------------------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The few shapes of linalg.generic that the twin consists of, with element
-// types and indices handled in one place.
+// The few shapes of linalg.generic that the twin and imported models consist
+// of, with element types and indices handled in one place.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_CONVERSION_ATTNTOLINALG_TENSORLOOPS_H
-#define ATTN_LIB_CONVERSION_ATTNTOLINALG_TENSORLOOPS_H
+#ifndef ATTN_CONVERSION_ATTNTOLINALG_TENSORLOOPS_H
+#define ATTN_CONVERSION_ATTNTOLINALG_TENSORLOOPS_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -20,6 +20,9 @@
 #include "mlir/IR/Builders.h"
 
 namespace attn {
+
+/// Stands for the loop of a dimension of extent 1 that every iteration reads.
+inline constexpr unsigned kBroadcast = ~0u;
 
 /// A tensor and the loop that each of its dimensions runs with.
 struct LoopOperand {
@@ -115,4 +118,4 @@ public:
 
 } // namespace attn
 
-#endif // ATTN_LIB_CONVERSION_ATTNTOLINALG_TENSORLOOPS_H
+#endif // ATTN_CONVERSION_ATTNTOLINALG_TENSORLOOPS_H
