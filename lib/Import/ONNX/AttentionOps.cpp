@@ -366,7 +366,8 @@ LogicalResult AttentionImporter::run() {
   Value weights = MaskedSoftmaxOp::create(
       builder, loc, scores.getType(), scores, offset, /*prefix=*/Value(),
       node.input(NonpadLengths), /*query_segments=*/Value(),
-      /*key_segments=*/Value(), mask, isCausal, alignment, window);
+      /*key_segments=*/Value(), mask, /*sink=*/Value(), isCausal, alignment,
+      window);
   if (failed(output(QKMode::Weights, weights)))
     return failure();
 

@@ -126,8 +126,8 @@ LogicalResult attn::importFlexAttention(Node &node) {
   auto softmax = MaskedSoftmaxOp::create(
       builder, loc, scores.getType(), scores, /*offset=*/Value(),
       /*prefix=*/Value(), /*lengths=*/Value(), /*query_segments=*/Value(),
-      /*key_segments=*/Value(), /*mask=*/Value(), /*causal=*/false,
-      AlignmentAttr(), DenseI64ArrayAttr());
+      /*key_segments=*/Value(), /*mask=*/Value(), /*sink=*/Value(),
+      /*causal=*/false, AlignmentAttr(), DenseI64ArrayAttr());
   Type index = builder.getIndexType();
   if (scoreProgram.hidesPairs() &&
       failed(emitRegion(

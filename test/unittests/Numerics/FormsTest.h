@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A form is what a graph says beside queries, keys, values and a mask: a sink, a
-// program on weights, and so on. Each is run by every family of kernels that
+// A form is what a graph says beside queries, keys, values and a mask: a sink,
+// a program on weights, and so on. Each is run by every family of kernels that
 // the target has for it, with and without masks, split keys, and empty rows,
 // and compared with the f64 reference.
 //

@@ -20,22 +20,21 @@ using Sink = FormsTest;
 Form sinkForm(ElementType type) {
   static constexpr double logits[] = {0.5, -INFINITY, -1e30, 3.0, 40.0};
   return {[=](AttentionGraph &graph) {
-            std::string sink = AttentionGraph::tensor(
-                std::to_string(graph.heads), type);
+            std::string sink =
+                AttentionGraph::tensor(std::to_string(graph.heads), type);
             graph.extra += ", %sink: " + sink;
             graph.clause += " sink(%sink : " + sink + ")";
           },
           [=](FormCall &call) {
-            call.options.sink =
-                call.add(type, {call.heads}, [](int64_t n) {
-                      return logits[n % std::size(logits)];
-                    }).data;
+            call.options.sink = call.add(type, {call.heads},
+                                         [](int64_t n) {
+                                           return logits[n % std::size(logits)];
+                                         })
+                                    .data;
           }};
 }
 
-TEST_P(Sink, MatchesF64) {
-  checkForm(GetParam(), sinkForm(ElementType::f32));
-}
+TEST_P(Sink, MatchesF64) { checkForm(GetParam(), sinkForm(ElementType::f32)); }
 
 TEST_P(Sink, OfEveryType) {
   for (ElementType type :
@@ -120,9 +119,10 @@ TEST_P(Sink, Bits) {
   Operand k(ElementType::f32, {2, 1, 100, 32}, true, pattern(1));
   Operand none(ElementType::f32, llvm::ArrayRef<int64_t>{4}, true,
                [](int64_t) { return -INFINITY; });
-  HostTensor a = run(*without, {q.view, k.view, k.view}, ElementType::f32, shape);
-  HostTensor b = run(*with, {q.view, k.view, k.view, none.view},
-                     ElementType::f32, shape);
+  HostTensor a =
+      run(*without, {q.view, k.view, k.view}, ElementType::f32, shape);
+  HostTensor b =
+      run(*with, {q.view, k.view, k.view, none.view}, ElementType::f32, shape);
   EXPECT_EQ(memcmp(a.data(), b.data(), a.sizeInBytes()), 0);
 }
 
