@@ -237,39 +237,38 @@ private:
     if (programs.hasMask())
       return emitOuterProduct(e, zero, e.index(headDim), keyRows, vectors, init,
                               key, query);
-    constexpr int64_t kLineBits = 64 * 8;
+    // A few lines for every few features: all at once would wait for memory,
+    // and a test for each feature costs what the loop has no room for.
+    constexpr int64_t kFeatures = 16, kLineBits = 64 * 8;
     auto type = cast<MemRefType>(op.getValue().getType());
     int64_t columns = kLineBits / type.getElementTypeBitWidth();
     auto keyLines = static_cast<int64_t>(llvm::divideCeil(valueDim, columns));
     int64_t lines = keyRows * keyLines;
-    auto perFeature = static_cast<int64_t>(llvm::divideCeil(lines, headDim));
-    auto features = static_cast<int64_t>(llvm::divideCeil(lines, perFeature));
-    auto prefetch = [&](Value d, int64_t i) {
-      Value line =
-          add(arith::MulIOp::create(b, d, e.index(perFeature)).getResult(), i);
+    auto perStep = static_cast<int64_t>(
+        llvm::divideCeil(lines, llvm::divideCeil(headDim, kFeatures)));
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero);
+    Value fetched = arith::SelectOp::create(b, isFirst, e.index(lines), zero);
+    auto prefetch = [&](Value line, ValueRange) -> Vectors {
       Value count = e.index(keyLines);
       Value row = add(j, arith::DivUIOp::create(b, line, count));
       Value column = arith::MulIOp::create(
           b, arith::RemUIOp::create(b, line, count), e.index(columns));
       e.prefetch(op.getValue(), {row, column});
+      return {};
     };
-    // The branch is taken in runs; a loop of its own would cost compile time.
-    Value end = arith::SelectOp::create(
-        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero),
-        e.index(features), zero);
-    return emitOuterProduct(
-        e, zero, e.index(headDim), keyRows, vectors, init, key,
-        [&](Value d, int64_t v) {
-          if (v == 0) {
-            auto fetches = scf::IfOp::create(
-                b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, d, end),
-                /*withElseRegion=*/false);
-            OpBuilder::InsertionGuard guard(b);
-            b.setInsertionPointToStart(fetches.thenBlock());
-            for (int64_t i = 0; i < perFeature; ++i)
-              prefetch(d, i);
-          }
-          return query(d, v);
+    return emitLoop(
+        b, zero, e.index(headDim), kFeatures, init,
+        [&](Value d, ValueRange sums) -> Vectors {
+          Value step = arith::DivUIOp::create(b, d, e.index(kFeatures));
+          Value line = arith::MulIOp::create(b, step, e.index(perStep));
+          Value end = arith::MinSIOp::create(b, add(line, perStep), fetched);
+          emitLoop(b, line, end, 1, {}, prefetch);
+          end = add(d, kFeatures);
+          if (headDim % kFeatures)
+            end = arith::MinSIOp::create(b, end, e.index(headDim));
+          return emitOuterProduct(e, d, end, keyRows, vectors, sums, key,
+                                  query);
         });
   }
 

@@ -23,23 +23,24 @@ func.func @block(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %v
 }
 
 // One loop takes whole and ragged groups of keys: past the end it reads the last
-// key again, whose weight counts 0 times. Values are prefetched
-// with their keys, a line for each of the first features of the first group.
+// key again, whose weight counts 0 times. Values are prefetched with their keys,
+// by the first group of rows, some lines every 16 features.
 // CHECK-LABEL: func.func @ragged
 // CHECK-SAME: %[[K:[^ ]+]]: memref<?x8xf32>, %[[V:[^ ]+]]: memref<?x32xf32>
 // CHECK: %[[COUNT:.*]] = memref.dim %[[K]]
 // CHECK: scf.for %[[J:[^ ]+]] = %{{[^ ]+}} to %[[COUNT]]
 // CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]],
 // CHECK: %[[SECOND:.*]] = arith.minsi %{{.*}}, %[[LAST]]
-// CHECK: %[[LINES:.*]] = arith.constant 4 : index
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq
-// CHECK: %[[END:.*]] = arith.select %[[FIRST]], %[[LINES]]
-// CHECK: scf.for %[[D:[^ ]+]] = %{{[^ ]+}} to %c8
-// CHECK: %[[FETCHES:.*]] = arith.cmpi slt, %[[D]], %[[END]]
-// CHECK: scf.if %[[FETCHES]] {
+// CHECK: %[[LINES:.*]] = arith.constant 4 : index
+// CHECK: %[[FETCHED:.*]] = arith.select %[[FIRST]], %[[LINES]]
+// CHECK: scf.for %[[D:[^ ]+]] = {{.*}} step %c16
+// CHECK: %[[END:.*]] = arith.minsi %{{.*}}, %[[FETCHED]]
+// CHECK: scf.for %{{.*}} to %[[END]]
 // CHECK: %[[ROW:.*]] = arith.divui
 // CHECK-NEXT: %[[KEY:.*]] = arith.addi %[[J]], %[[ROW]]
 // CHECK: memref.prefetch %[[V]][%[[KEY]],
+// CHECK: scf.for %{{[^ ]+}} = %[[D]] to
 // CHECK: memref.load %[[K]][%[[SECOND]],
 // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %{{.*}}, %[[COUNT]]
 // CHECK: %[[ONE:.*]] = arith.select %[[EXISTS]]
