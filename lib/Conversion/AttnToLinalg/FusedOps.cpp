@@ -58,7 +58,15 @@ static Value maximum(ScalarBuilder &build, Value a, Value b) {
 //===----------------------------------------------------------------------===//
 
 Results attn::lower(TensorLoops &build, AttentionOp op) {
-  Value raw = buildScores(build, op.getQuery(), op.getKey());
+  Type output = getElementTypeOrSelf(op.getOutput().getType());
+  auto read = [&](Value operand, Value scale) {
+    if (scale)
+      operand = buildDequantized(build, operand, scale, output);
+    return op.getTable() ? buildPages(build, operand, op.getTable()) : operand;
+  };
+  Value value = read(op.getValue(), op.getValueScale());
+  Value raw =
+      buildScores(build, op.getQuery(), read(op.getKey(), op.getKeyScale()));
   Type element = getElementTypeOrSelf(raw.getType());
   Value scores = build.map(build.sizes(raw), element, raw, [&](LoopBody &b) {
     Value score = b.mul(b.inputs[0],
@@ -73,8 +81,8 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
     return applyPrograms(b, score, pair, op.getScore(), op.getMask());
   });
   Softmax softmax = buildSoftmax(build, scores, op.getSink());
-  Results results{buildWeightedSum(build, softmax.weights, scores, -kInfinity,
-                                   op.getValue())};
+  Results results{
+      buildWeightedSum(build, softmax.weights, scores, -kInfinity, value)};
   if (Value init = op.getLogSumExp()) {
     Type type = getElementTypeOrSelf(init.getType());
     results.push_back(build.map(
@@ -235,8 +243,9 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
 
 Value attn::lower(TensorLoops &build, PackOp op) {
   Type type = getElementTypeOrSelf(op.getDest().getType());
-  Type element = getSumType(
-      type.isF64() ? type : getElementTypeOrSelf(op.getSource().getType()));
+  Type source = getElementTypeOrSelf(op.getSource().getType());
+  bool isInteger = source.isInteger();
+  Type element = getSumType(type.isF64() || isInteger ? type : source);
   Value rows = build.dim(op.getSource(), 0);
   Value columns = build.dim(op.getSource(), 1);
   return build.map(build.sizes(op.getDest()), type, {}, [&](LoopBody &b) {
@@ -248,7 +257,13 @@ Value attn::lower(TensorLoops &build, PackOp op) {
                b.builder, b.loc, inside,
                [&](OpBuilder &nested, Location loc) {
                  ScalarBuilder s(nested, loc);
-                 Value x = s.cast(s.load(op.getSource(), {r, d}), element);
+                 Value x = s.load(op.getSource(), {r, d});
+                 if (isInteger) {
+                   x = arith::SIToFPOp::create(nested, loc, element, x);
+                   x = s.mul(x, s.cast(s.load(op.getScales(), r), element));
+                 } else {
+                   x = s.cast(x, element);
+                 }
                  x = s.mul(
                      x, s.constant(element, op.getFactor().convertToDouble()));
                  scf::YieldOp::create(nested, loc, s.cast(x, type));

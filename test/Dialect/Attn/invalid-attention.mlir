@@ -136,7 +136,7 @@ func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
 // attention C6: at least one output
 func.func @c6_none(%q: tensor<1x4x4x64xf32>) {
   // expected-error @+1 {{must have one or two outputs, got 0 (C6)}}
-  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> ({}, {})
       : (tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) -> ()
   return
 }

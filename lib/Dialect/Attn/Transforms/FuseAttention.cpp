@@ -32,6 +32,36 @@ using namespace attn;
 
 namespace {
 
+/// Keys or values as they lie in a cache: pages of a block table, integers with
+/// scales.
+struct Cached {
+  explicit Cached(Value operand) : whole(operand) {
+    if (auto pages = operand.getDefiningOp<GatherPagesOp>()) {
+      table = pages.getTable();
+      operand = pages.getPages();
+    }
+    readIntegers(operand);
+  }
+
+  /// Leaves the gathering of pages to its op: the scales of integers in pages
+  /// lie in pages too.
+  void keepPages() {
+    table = scale = {};
+    readIntegers(whole);
+  }
+
+  Value whole, rows, table, scale;
+
+private:
+  void readIntegers(Value operand) {
+    rows = operand;
+    if (auto integers = operand.getDefiningOp<DequantizeOp>()) {
+      scale = integers.getScale();
+      rows = integers.getInput();
+    }
+  }
+};
+
 /// `qk`, score ops in order, `masked_softmax`, `weighted_sum`.
 struct Chain {
   QKOp qk;
@@ -39,6 +69,17 @@ struct Chain {
   MaskedSoftmaxOp softmax;
   WeightedSumOp weightedSum;
 };
+
+/// Keys and values of `chain`. Pages are those of one block table.
+std::pair<Cached, Cached> readCaches(const Chain &chain) {
+  Chain copy = chain;
+  Cached key(copy.qk.getKey()), value(copy.weightedSum.getValue());
+  if (key.table != value.table) {
+    key.keepPages();
+    value.keepPages();
+  }
+  return {key, value};
+}
 
 void remarkMissed(WeightedSumOp op, const Twine &reason) {
   remark::missed(op.getLoc(),
@@ -69,7 +110,13 @@ Operation *findUnfusible(Region &program) {
 
 /// Says what became one kernel, in the order of evaluation.
 void remarkPassed(const Chain &chain) {
-  std::string ops = "attn.qk";
+  std::string ops;
+  auto [key, value] = readCaches(chain);
+  if (key.table)
+    ops += "attn.gather_pages, ";
+  if (key.scale || value.scale)
+    ops += "attn.dequantize, ";
+  ops += "attn.qk";
   for (Operation *op : chain.scoreOps)
     ops += ", " + op->getName().getStringRef().str();
   MaskedSoftmaxOp softmax = chain.softmax;
@@ -223,10 +270,11 @@ public:
 
     emitCaptures();
     Value init = emitInit();
+    auto [key, value] = readCaches(chain);
     auto attention = AttentionOp::create(
-        b, TypeRange(init.getType()), chain.qk.getQuery(), chain.qk.getKey(),
-        chain.weightedSum.getValue(), init, ValueRange(),
-        chain.softmax.getSink(), b.getF64FloatAttr(scale), ScheduleAttr());
+        b, TypeRange(init.getType()), chain.qk.getQuery(), key.rows, value.rows,
+        init, ValueRange(), chain.softmax.getSink(), key.table, key.scale,
+        value.scale, b.getF64FloatAttr(scale), ScheduleAttr());
     if (!program.empty())
       emitScoreProgram(attention.getScore(), program, scoreType);
     if (hidesPairs(program))

@@ -8,6 +8,7 @@
 
 #include "RuntimeChecks.h"
 #include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -278,6 +279,33 @@ public:
         "index of tensor.dim is {0}, more than the last dimension, {1}");
   }
 
+  /// Numbers of pages are clamped to the pool, which must have one.
+  void addPages(Value pages) {
+    add(ExtentRelation::AtMost, builder.getIndexAttr(1), extent(pages, 0),
+        "page count of " + name + getArgumentSuffix(pages) +
+            " is {1}, less than {0}");
+  }
+
+  /// Rows of an update by one known position lie in the cache.
+  void addCacheUpdate(CacheUpdateOp update) {
+    Value at = update.getAt();
+    if (!at.getType().isIndex() || !isa<func::FuncOp>(op->getParentOp()) ||
+        !followsFromArguments(at))
+      return;
+    add(ExtentRelation::AtMost, builder.getIndexAttr(0), at,
+        "position of " + name + " is {1}, less than {0}");
+    if (update.getRolling())
+      return;
+    AffineExpr rows, count;
+    bindDims(builder.getContext(), rows, count);
+    OpFoldResult last = affine::makeComposedFoldedAffineApply(
+        builder, loc, rows - count,
+        {extent(update.getCache(), 2), extent(update.getUpdate(), 2)});
+    add(ExtentRelation::AtMost, at, last,
+        "position of " + name + " is {0}, more than there is room for" +
+            getArgumentSuffix(update.getCache()) + ", {1}");
+  }
+
   /// Run-time sizes are not negative.
   void addSizes(ArrayRef<OpFoldResult> sizes) {
     for (auto [d, size] : llvm::enumerate(sizes))
@@ -385,6 +413,13 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
   if (isa_and_nonnull<AttnDialect>(op->getDialect())) {
     if (auto shaped = dyn_cast<ReifyRankedShapedTypeOpInterface>(op))
       collector.addInferredShape(shaped);
+    if (auto pages = dyn_cast<GatherPagesOp>(op))
+      collector.addPages(pages.getPages());
+    if (auto attention = dyn_cast<AttentionOp>(op);
+        attention && attention.getTable())
+      collector.addPages(attention.getKey());
+    if (auto update = dyn_cast<CacheUpdateOp>(op))
+      collector.addCacheUpdate(update);
     return;
   }
   if (op->hasTrait<OpTrait::Elementwise>())
