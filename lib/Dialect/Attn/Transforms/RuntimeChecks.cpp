@@ -191,6 +191,25 @@ public:
     }
   }
 
+  /// Whether a loop of known bounds walks over an extent that is known as well:
+  /// its slices need no check.
+  static bool staysInside(OpFoldResult offset, OpFoldResult size,
+                          OpFoldResult available) {
+    auto position = dyn_cast_if_present<BlockArgument>(dyn_cast<Value>(offset));
+    auto loop = position
+                    ? dyn_cast<scf::ForOp>(position.getOwner()->getParentOp())
+                    : scf::ForOp();
+    if (!loop || loop.getInductionVar() != position)
+      return false;
+    std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
+    std::optional<int64_t> upper = getConstantIntValue(loop.getUpperBound());
+    std::optional<int64_t> length = getConstantIntValue(size);
+    std::optional<int64_t> extent = getConstantIntValue(available);
+    // The last offset is at most upper - 1.
+    return lower && upper && length && extent && *lower >= 0 && *upper >= 0 &&
+           *length >= 0 && *upper <= *extent && *length - 1 <= *extent - *upper;
+  }
+
   /// A slice lies inside of `whole`. Written with differences, so that no sum
   /// of run-time values can overflow.
   void addSlice(Value whole, OffsetSizeAndStrideOpInterface slice) {
@@ -203,6 +222,9 @@ public:
     std::string suffix = getArgumentSuffix(whole);
     for (size_t d = 0; d < sizes.size(); ++d) {
       OpFoldResult available = extent(whole, d);
+      if (isConstantIntValue(strides[d], 1) &&
+          staysInside(offsets[d], sizes[d], available))
+        continue;
       add(ExtentRelation::AtMost, builder.getIndexAttr(0), offsets[d],
           "offset " + Twine(d) + " of " + name + " is {1}, less than {0}");
       add(ExtentRelation::AtMost, offsets[d], available,
