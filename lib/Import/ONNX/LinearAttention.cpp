@@ -101,8 +101,7 @@ LogicalResult LinearAttentionImporter::checkInputs() {
       return node.error() << "dimensions of " << node.inputName(i)
                           << " must be known, run-time sizes are not "
                           << "supported: got " << stringifyType(node.type(i));
-    if (
-        failed(node.expectEqual(Query, 0, i, 0)) ||
+    if (failed(node.expectEqual(Query, 0, i, 0)) ||
         failed(node.expectEqual(Query, 1, i, 1)))
       return failure();
     if (node.type(i).getElementType() != node.type(Query).getElementType())
@@ -111,9 +110,9 @@ LogicalResult LinearAttentionImporter::checkInputs() {
                           << stringifyType(node.type(i));
   }
   auto width = [&](unsigned i) { return node.type(i).getDimSize(2); };
-  for (auto [i, heads] : {std::pair(Query, queryHeads),
-                          std::pair(Key, keyHeads),
-                          std::pair(Values, keyHeads)})
+  for (auto [i, heads] :
+       {std::pair(Query, queryHeads), std::pair(Key, keyHeads),
+        std::pair(Values, keyHeads)})
     if (width(i) % heads != 0)
       return node.error() << "dimension 2 of input " << node.inputName(i)
                           << " must be a multiple of the number of heads, got "
@@ -123,8 +122,7 @@ LogicalResult LinearAttentionImporter::checkInputs() {
   if (width(Query) / queryHeads != keySize)
     return node.error() << "head sizes of query and key must be equal, got "
                         << width(Query) / queryHeads << " and " << keySize;
-  if (isGated && width(Decay) != keyHeads &&
-      width(Decay) != keyHeads * keySize)
+  if (isGated && width(Decay) != keyHeads && width(Decay) != keyHeads * keySize)
     return node.error() << "dimension 2 of input decay must be " << keyHeads
                         << " or " << keyHeads * keySize << ", got "
                         << width(Decay);
@@ -137,8 +135,8 @@ LogicalResult LinearAttentionImporter::checkInputs() {
       failed(node.expectFloat(PastState)) ||
       failed(node.expectEqual(Query, 0, PastState, 0)))
     return failure();
-  for (auto [d, size] : {std::pair(1, keyHeads), std::pair(2, keySize),
-                         std::pair(3, valueSize)})
+  for (auto [d, size] :
+       {std::pair(1, keyHeads), std::pair(2, keySize), std::pair(3, valueSize)})
     if (node.type(PastState).getDimSize(d) != size)
       return node.error() << "dimension " << d << " of input past_state must "
                           << "be " << size << ", got "
@@ -198,8 +196,8 @@ std::pair<Value, Value> LinearAttentionImporter::step(Value state, Value t) {
     unsigned feature = repeats(g, 2) && keySize != 1 ? kBroadcast : 2;
     state = build.loops(
         4, {{g, {0, 1, feature}}}, {state, {0, 1, 2, 3}}, [&](LoopBody &b) {
-          Value factor = math::ExpOp::create(b.builder, b.loc,
-                                             b.cast(b.inputs[0], type));
+          Value factor =
+              math::ExpOp::create(b.builder, b.loc, b.cast(b.inputs[0], type));
           return b.mul(b.output, factor);
         });
   }
@@ -217,15 +215,15 @@ std::pair<Value, Value> LinearAttentionImporter::step(Value state, Value t) {
     inputs.push_back({retrieved, {0, 1, 3}});
     inputs.push_back({rate, {0, head, kBroadcast}});
   }
-  state = build.loops(
-      4, inputs, {state, {0, 1, 2, 3}}, [&](LoopBody &b) {
-        Value added = b.cast(b.inputs[1], type);
-        if (isDelta)
-          added = b.mul(b.cast(b.inputs[3], type), b.sub(added, b.inputs[2]));
-        return b.add(b.output, b.mul(b.cast(b.inputs[0], type), added));
-      });
+  state = build.loops(4, inputs, {state, {0, 1, 2, 3}}, [&](LoopBody &b) {
+    Value added = b.cast(b.inputs[1], type);
+    if (isDelta)
+      added = b.mul(b.cast(b.inputs[3], type), b.sub(added, b.inputs[2]));
+    return b.add(b.output, b.mul(b.cast(b.inputs[0], type), added));
+  });
 
-  // Loops: batch, key head, query head of its group, value feature, key feature.
+  // Loops: batch, key head, query head of its group, value feature, key
+  // feature.
   Value q = tokenOf(query, t);
   OpFoldResult outputSizes[] = {build.sizes(q)[0], build.sizes(q)[1],
                                 build.sizes(q)[2],
@@ -273,17 +271,16 @@ LogicalResult LinearAttentionImporter::run() {
                         attribute(valueSize)},
                        type, 0.0);
   }
-  SmallVector<OpFoldResult> outputSizes{token[0], token[1],
-                                        attribute(keyHeads), attribute(group),
-                                        attribute(valueSize)};
+  SmallVector<OpFoldResult> outputSizes{token[0], token[1], attribute(keyHeads),
+                                        attribute(group), attribute(valueSize)};
   Value output = build.empty(outputSizes, element);
   auto loop = scf::ForOp::create(
       builder, loc, build.index(0), build.dim(node.input(Query), 1),
       build.index(1), ValueRange{state, output},
       [&](OpBuilder &, Location, Value t, ValueRange carried) {
         auto [next, o] = step(carried[0], t);
-        SmallVector<OpFoldResult> offsets(5, attribute(0)), sizes = outputSizes,
-                                  strides(5, attribute(1));
+        SmallVector<OpFoldResult> offsets(5, attribute(0)),
+            sizes = outputSizes, strides(5, attribute(1));
         offsets[1] = t;
         sizes[1] = attribute(1);
         Value inserted = tensor::InsertSliceOp::create(
@@ -295,8 +292,7 @@ LogicalResult LinearAttentionImporter::run() {
       SmallVector<ReassociationIndices>{{0}, {1}, {2, 3, 4}});
   if (failed(node.setOutput(0, packed)))
     return failure();
-  return node.setOutput(1,
-                        build.castElements(loop.getResult(0), stateElement));
+  return node.setOutput(1, build.castElements(loop.getResult(0), stateElement));
 }
 
 } // namespace
