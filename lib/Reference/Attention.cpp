@@ -92,6 +92,56 @@ static double softmaxRow(Row &row, double sink) {
   return highest + std::log(sum);
 }
 
+static double sigmoid(double score) { return 1.0 / (1.0 + std::exp(-score)); }
+
+/// Turns a row's scores into weights as the options say; returns the
+/// log-sum-exp.
+static double weighRow(Row &row, const AttentionOptions &options, int64_t b,
+                       int64_t h, int64_t i) {
+  double lse = minusInfinity;
+  if (options.normalizer == Normalizer::Softmax)
+    lse =
+        softmaxRow(row, options.sink.empty() ? minusInfinity : options.sink[h]);
+  for (size_t j = 0; j < row.scores.size(); ++j) {
+    double &weight = row.scores[j];
+    if (!row.visible[j]) {
+      weight = 0.0;
+      continue;
+    }
+    if (options.normalizer == Normalizer::Sigmoid)
+      weight = sigmoid(weight);
+    if (options.probability)
+      weight = options.probability(weight, b, h, i, j);
+  }
+  return lse;
+}
+
+llvm::Expected<Tensor64> reference::sigmoidWeights(const Tensor64 &scores,
+                                                   const Visibility &visible) {
+  return mapWeights(
+      scores,
+      [](double score, int64_t, int64_t, int64_t, int64_t) {
+        return score == minusInfinity ? 0.0 : sigmoid(score);
+      },
+      visible);
+}
+
+llvm::Expected<Tensor64> reference::mapWeights(const Tensor64 &weights,
+                                               const ScoreFunction &program,
+                                               const Visibility &visible) {
+  if (llvm::Error error = checkRank("weights", weights, 4))
+    return error;
+  Tensor64 result(weights.shape);
+  for (int64_t b = 0; b < weights.shape[0]; ++b)
+    for (int64_t h = 0; h < weights.shape[1]; ++h)
+      for (int64_t i = 0; i < weights.shape[2]; ++i)
+        for (int64_t j = 0; j < weights.shape[3]; ++j)
+          if (isVisible(visible, b, h, i, j))
+            result.at({b, h, i, j}) =
+                program(weights.at({b, h, i, j}), b, h, i, j);
+  return result;
+}
+
 llvm::Expected<SoftmaxResult>
 reference::maskedSoftmax(const Tensor64 &scores, const Visibility &visible,
                          llvm::ArrayRef<double> sink) {
@@ -184,8 +234,7 @@ reference::attention(const Tensor64 &q, const Tensor64 &k, const Tensor64 &v,
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t i = 0; i < rows; ++i) {
         Row row = scoreRow(q, k, options, {}, b, h, i);
-        result.lse.at({b, h, i}) = softmaxRow(
-            row, options.sink.empty() ? minusInfinity : options.sink[h]);
+        result.lse.at({b, h, i}) = weighRow(row, options, b, h, i);
         for (int64_t j = 0; j < k.shape[2]; ++j)
           if (row.visible[j])
             for (int64_t d = 0; d < v.shape[3]; ++d)

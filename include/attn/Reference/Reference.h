@@ -145,10 +145,25 @@ llvm::Expected<SoftmaxResult> maskedSoftmax(const Tensor64 &scores,
                                             const Visibility &visible = {},
                                             llvm::ArrayRef<double> sink = {});
 
+/// Weights [B, H, Sq, Skv] of scores: 1 / (1 + exp(-score)) where visible, 0
+/// elsewhere. A score of exactly -inf counts as hidden.
+llvm::Expected<Tensor64> sigmoidWeights(const Tensor64 &scores,
+                                        const Visibility &visible = {});
+
+/// `program` on the weights [B, H, Sq, Skv] of visible pairs; hidden ones are
+/// 0.
+llvm::Expected<Tensor64> mapWeights(const Tensor64 &weights,
+                                    const ScoreFunction &program,
+                                    const Visibility &visible = {});
+
 /// [B, Hq, Sq, Dv] of weights [B, Hq, Sq, Skv] and v [B, Hkv, Skv, Dv]: a sum
 /// over the visible keys only, so that NaN in a hidden value does not matter.
 llvm::Expected<Tensor64> weightedSum(const Tensor64 &weights, const Tensor64 &v,
                                      const Visibility &visible = {});
+
+/// What makes weights of a row's scores: a softmax, a sigmoid of each, or
+/// nothing.
+enum class Normalizer { Softmax, Sigmoid, None };
 
 struct AttentionOptions {
   /// Default 1 / sqrt(D_qk).
@@ -157,9 +172,13 @@ struct AttentionOptions {
   Visibility mask;
   /// One logit per query head, or empty.
   std::vector<double> sink;
+  Normalizer normalizer = Normalizer::Softmax;
+  /// A program on the weights of visible pairs, or empty.
+  ScoreFunction probability;
 };
 
-/// o [B, Hq, Sq, Dv] and natural log-sum-exp [B, Hq, Sq].
+/// o [B, Hq, Sq, Dv] and natural log-sum-exp [B, Hq, Sq], which means something
+/// with a softmax.
 struct AttentionResult {
   Tensor64 o, lse;
 };

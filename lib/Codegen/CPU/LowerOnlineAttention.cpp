@@ -272,7 +272,16 @@ private:
         });
   }
 
-  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf.
+  /// Key `j + r` of the block, or its last one where there are fewer.
+  Value clampKey(Value j, int64_t r) {
+    if (r == 0)
+      return j;
+    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    return arith::MinSIOp::create(b, add(j, r), last);
+  }
+
+  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf,
+  /// or 0 where scores are weights.
   /// Past the end the last key is repeated: no second copy of the code for what
   /// is left of a block. `start[v]` is what the accumulators of vector `v`
   /// start from. With a score program, `start` is subtracted after it instead.
@@ -280,10 +289,9 @@ private:
     bool program = programs.hasScore();
     Vectors init, keys;
     Value none = e.splat(0.0f);
-    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    Value hidden = op.getUnnormalized() ? none : e.splat(-INFINITY);
     for (int64_t r = 0; r < keyRows; ++r) {
-      keys.push_back(
-          r == 0 ? j : arith::MinSIOp::create(b, add(j, r), last).getResult());
+      keys.push_back(clampKey(j, r));
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
     }
@@ -308,8 +316,7 @@ private:
             s = arith::AddFOp::create(b, s, start[v]);
         }
         if (programs.hasMask())
-          s = arith::SelectOp::create(b, programs.visible(key, v), s,
-                                      e.splat(-INFINITY));
+          s = arith::SelectOp::create(b, programs.visible(key, v), s, hidden);
         result[r].push_back(s);
       }
     return result;
@@ -398,12 +405,24 @@ private:
       auto seesAny = scf::IfOp::create(b, sees, /*withElseRegion=*/false);
       b.setInsertionPointToStart(seesAny.thenBlock());
     }
-    Vectors max = loadState(op.getMax());
-    if (lazyMaximum)
-      emitLazyOrExactBlock(max);
+    if (op.getUnnormalized())
+      emitScoresAsWeights();
+    else if (lazyMaximum)
+      emitLazyOrExactBlock(loadState(op.getMax()));
     else
-      emitExactBlock(max);
+      emitExactBlock(loadState(op.getMax()));
     emitWeightedSum();
+  }
+
+  void emitScoresAsWeights() {
+    emitLoop(b, keyBegin, keyEnd, keyRows, {},
+             [&](Value j, ValueRange) -> Vectors {
+               SmallVector<Vectors> block = scores(j, {});
+               for (int64_t r = 0; r < keyRows; ++r)
+                 for (int64_t v = 0; v < vectors; ++v)
+                   storeWeight(block[r][v], add(j, r), v);
+               return {};
+             });
   }
 
   /// The steady state where every row has a maximum, and the exact form where
@@ -441,23 +460,24 @@ private:
       start.push_back(arith::NegFOp::create(b, m));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitLoop(b, keyBegin, keyEnd, keyRows, sums,
-                    [&](Value j, ValueRange carried) -> Vectors {
-                      Vectors next(carried);
-                      SmallVector<Vectors> block = scores(j, start);
-                      for (int64_t r = 0; r < keyRows; ++r) {
-                        // Repetitions of the last key count 0 times.
-                        Value exists = r == 0 ? Value() : countOf(add(j, r));
-                        for (int64_t v = 0; v < vectors; ++v) {
-                          Value weight = e.exp(block[r][v]);
-                          storeWeight(weight, add(j, r), v);
-                          next[v] = exists ? e.fma(weight, exists, next[v])
-                                           : arith::AddFOp::create(b, next[v],
-                                                                   weight);
-                        }
-                      }
-                      return next;
-                    });
+    sums = emitLoop(
+        b, keyBegin, keyEnd, keyRows, sums,
+        [&](Value j, ValueRange carried) -> Vectors {
+          Vectors next(carried);
+          SmallVector<Vectors> block = scores(j, start);
+          for (int64_t r = 0; r < keyRows; ++r) {
+            // Repetitions of the last key count 0 times.
+            Value exists = r == 0 ? Value() : countOf(add(j, r));
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value weight = e.exp(block[r][v]);
+              storeWeight(programs.probability(weight, clampKey(j, r), v),
+                          add(j, r), v);
+              next[v] = exists ? e.fma(weight, exists, next[v])
+                               : arith::AddFOp::create(b, next[v], weight);
+            }
+          }
+          return next;
+        });
     Vectors beyond;
     for (Value sum : sums)
       beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
@@ -498,7 +518,7 @@ private:
                       for (int64_t v = 0; v < vectors; ++v) {
                         Value weight = e.exp(arith::SubFOp::create(
                             b, loadWeight(j, v), base[v]));
-                        storeWeight(weight, j, v);
+                        storeWeight(programs.probability(weight, j, v), j, v);
                         next[v] = arith::AddFOp::create(b, next[v], weight);
                       }
                       return next;

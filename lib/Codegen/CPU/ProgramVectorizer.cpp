@@ -285,6 +285,14 @@ Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
   return ProgramVectorizer(emitter, known).run(region, arguments);
 }
 
+Value attn::keepZero(VectorEmitter &emitter, Value weight, Value mapped) {
+  ImplicitLocOpBuilder &b = emitter.builder();
+  Value none = emitter.splat(0.0f);
+  Value isZero =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight, none);
+  return arith::SelectOp::create(b, isZero, none, mapped);
+}
+
 void attn::vectorizeKnownPart(VectorEmitter &emitter, Region &region,
                               ArrayRef<Value> arguments, IRMapping &known) {
   known = ProgramVectorizer(emitter, known).runKnownPart(region, arguments);

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionTiling.h"
+#include "attn/Analysis/HomogeneousProgram.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -162,7 +163,7 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
     outputs.push_back(viewRows(b, lse, own, firstRow, rows));
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                           addLeadingOne(b, max), addLeadingOne(b, sum), outputs,
-                          loadSink(head));
+                          loadSink(head), op.getUnnormalizedAttr());
 }
 
 Value AttentionTiling::loadSink(Value head) {
@@ -269,7 +270,7 @@ void AttentionTiling::emitFewRows(Value batches) {
       viewPartials(accs, batch, keyHead, parts, firstRow, headRows, valueDim),
       viewPartials(maxes, batch, keyHead, parts, firstRow, headRows),
       viewPartials(sums, batch, keyHead, parts, firstRow, headRows), outputs,
-      loadSink(head));
+      loadSink(head), op.getUnnormalizedAttr());
 }
 
 Value AttentionTiling::viewBlock(Value memref, int64_t row, int64_t rows,
@@ -335,6 +336,10 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
     return op.emitOpError("has no schedule to be tiled by");
   if (op.getSchedule()->getKernel() == Kernel::Gemm)
     return op.emitOpError("has the schedule of a matrix product");
+  if (!op.getProbability().empty() &&
+      !isHomogeneousProgram(op.getProbability()))
+    return op.emitOpError("has a program on weights that needs normalised "
+                          "ones, which attn-decompose-probability makes");
   for (Value operand : op->getOperands().take_front(4)) {
     Type element = getElementTypeOrSelf(operand.getType());
     if (!isa<Float32Type, Float16Type, BFloat16Type>(element))

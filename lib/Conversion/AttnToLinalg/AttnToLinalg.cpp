@@ -30,7 +30,8 @@ namespace {
 Results lowerOp(TensorLoops &build, Operation *op) {
   return llvm::TypeSwitch<Operation *, Results>(op)
       .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, ScaleOp, SoftcapOp,
-            BiasOp, ScoreMapOp, MaskedSoftmaxOp, WeightedSumOp, PackOp>(
+            BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp,
+            WeightedSumOp, PackOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
       .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp>(
           [&](auto typed) { return attn::lower(build, typed); })
@@ -50,7 +51,8 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
     });
 
     IRRewriter rewriter(&getContext());
-    // Users first: masked_softmax looks for the biases of its scores.
+    // Users first: masked_softmax looks for the biases of its scores, and
+    // programs on weights for their masked_softmax.
     for (Operation *op : llvm::reverse(ops)) {
       for (Type type : op->getOperandTypes())
         if (isa<BaseMemRefType>(type)) {
@@ -78,7 +80,7 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
 private:
   void remarkUnfused(func::FuncOp func, Operation *op) {
     if (!isa<QKOp, ScaleOp, SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp,
-             WeightedSumOp>(op))
+             ProbabilityMapOp, WeightedSumOp>(op))
       return;
     remark::missed(
         op->getLoc(),

@@ -353,14 +353,15 @@ static SmallVector<Value> getEarlierBiases(Value scores) {
   return biases;
 }
 
-Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
+/// The scores of `op`, -inf where a pair is hidden.
+static Value buildMaskedScores(TensorLoops &build, MaskedSoftmaxOp op) {
   Value scores = op.getScores();
   Value shift;
   if (op.getAlignment() == Alignment::BottomRight)
     shift = build.sub(build.dim(scores, 3), build.dim(scores, 2));
   SmallVector<Value> biases = getEarlierBiases(scores);
 
-  Value masked = mapScores(build, scores, [&](LoopBody &b) {
+  return mapScores(build, scores, [&](LoopBody &b) {
     SmallVector<Value> pair = getPair(b);
     Value i = pair[2], j = pair[3];
     Value visible;
@@ -423,7 +424,57 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
                         hidden, result);
     return result;
   });
-  return buildSoftmax(build, masked, op.getSink()).weights;
+}
+
+Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
+  Value masked = buildMaskedScores(build, op);
+  if (op.getNormalizer() == Normalizer::Softmax)
+    return buildSoftmax(build, masked, op.getSink()).weights;
+  return mapScores(build, masked, [&](LoopBody &b) {
+    Type element = b.inputs[0].getType();
+    Value one = b.constant(element, 1.0);
+    Value negated = arith::NegFOp::create(b.builder, b.loc, b.inputs[0]);
+    Value exp = math::ExpOp::create(b.builder, b.loc, negated);
+    return b.select(b.equals(b.inputs[0], -kInfinity), b.constant(element, 0.0),
+                    b.div(one, b.add(one, exp)));
+  });
+}
+
+Value attn::buildProbabilityMap(TensorLoops &build, Value weights, Value scores,
+                                Region &program, ValueRange offsets) {
+  SmallVector<Value> inputs{weights};
+  if (scores)
+    inputs.push_back(scores);
+  Type element = getElementTypeOrSelf(weights.getType());
+  return build.map(build.sizes(weights), element, inputs, [&](LoopBody &b) {
+    SmallVector<Value> arguments{b.inputs[0]};
+    for (unsigned d = 0; d < 4; ++d)
+      arguments.push_back(offsets.empty() ? b.loop(d)
+                                          : b.add(b.loop(d), offsets[d]));
+    Value mapped = inlineProgram(b, program, arguments);
+    if (!scores)
+      return mapped;
+    return b.select(b.equals(b.inputs[1], -kInfinity), b.constant(element, 0.0),
+                    mapped);
+  });
+}
+
+/// The scores that `weights` were made of, -inf where hidden, or null.
+static Value buildScoresOf(TensorLoops &build, Value weights) {
+  while (Operation *op = weights.getDefiningOp()) {
+    if (auto softmax = dyn_cast<MaskedSoftmaxOp>(op))
+      return buildMaskedScores(build, softmax);
+    if (!isa<ProbabilityMapOp, tensor::CastOp>(op))
+      break;
+    weights = op->getOperand(0);
+  }
+  return {};
+}
+
+Value attn::lower(TensorLoops &build, ProbabilityMapOp op) {
+  return buildProbabilityMap(build, op.getWeights(),
+                             buildScoresOf(build, op.getWeights()),
+                             op.getProbability());
 }
 
 Value attn::lower(TensorLoops &build, WeightedSumOp op) {

@@ -26,6 +26,7 @@ mlir::Value lower(TensorLoops &build, SoftcapOp op);
 mlir::Value lower(TensorLoops &build, BiasOp op);
 mlir::Value lower(TensorLoops &build, ScoreMapOp op);
 mlir::Value lower(TensorLoops &build, MaskedSoftmaxOp op);
+mlir::Value lower(TensorLoops &build, ProbabilityMapOp op);
 mlir::Value lower(TensorLoops &build, WeightedSumOp op);
 
 // The fused op and the tile ops, on tensors.
@@ -60,6 +61,12 @@ Softmax buildSoftmax(TensorLoops &build, mlir::Value scores, mlir::Value sink);
 /// exp(sink - max) of sinks that `max` includes: two infinities are equal and
 /// have no difference.
 mlir::Value sinkWeight(ScalarBuilder &build, mlir::Value sink, mlir::Value max);
+
+/// The region `(p, b, h, i, j) -> p` on the weights of pairs whose `score` is
+/// not -inf; 0 elsewhere. `scores` may be null: no pair is hidden then.
+mlir::Value buildProbabilityMap(TensorLoops &build, mlir::Value weights,
+                                mlir::Value scores, mlir::Region &program,
+                                mlir::ValueRange offsets = {});
 
 /// `[B, Hq, Sq, Dv]` of `value`'s element type: the sum of weight times value
 /// over the pairs whose `selector` is not `absent`.

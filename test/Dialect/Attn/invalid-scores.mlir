@@ -448,7 +448,7 @@ func.func @weighted_sum_c5(%p: tensor<2x8x4x5xf32>, %v: tensor<2x8x5x64xf16>) {
 
 // yield: stands in a program only
 func.func @yield() {
-  // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.attention, attn.online_attention'}}
+  // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.probability_map, attn.attention, attn.online_attention'}}
   attn.yield
 }
 
@@ -532,5 +532,61 @@ func.func @masked_softmax_two_sinks(%s: tensor<1x8x4x4xf32>, %sink: tensor<8xf32
 func.func @masked_softmax_prefix_keyword(%s: tensor<1x8x4x4xf32>, %p: index) {
   // expected-error @+1 {{expected 'prefix'}}
   %0 = attn.masked_softmax %s causal(top_left, postfix = %p : index) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C10: no sink beside sigmoids
+func.func @masked_softmax_c10(%s: tensor<1x8x4x4xf32>, %sink: tensor<8xf32>) {
+  // expected-error @+1 {{sink with normalizer sigmoid (C10)}}
+  %0 = attn.masked_softmax %s sink(%sink : tensor<8xf32>) normalizer(sigmoid) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax: what normalizers there are
+func.func @masked_softmax_normalizer(%s: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{unknown normalizer 'tanh', expected softmax or sigmoid}}
+  %0 = attn.masked_softmax %s normalizer(tanh) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// probability_map C1: arguments
+func.func @probability_map_c1(%p: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{probability region must have arguments ('f32', 'index', 'index', 'index', 'index'), got ('f64', 'index', 'index', 'index', 'index') (C1-C3)}}
+  %0 = attn.probability_map %p : tensor<1x8x4x4xf32> {
+  ^bb0(%x: f64, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.constant 0.0 : f32
+    attn.yield %y : f32
+  }
+  return
+}
+
+// -----
+
+// probability_map C2: the yielded value
+func.func @probability_map_c2(%p: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{probability region must yield one 'f32', got ('index') (C1-C3)}}
+  %0 = attn.probability_map %p : tensor<1x8x4x4xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %j : index
+  }
+  return
+}
+
+// -----
+
+// probability_map C3: no side effects
+func.func @probability_map_c3(%p: tensor<1x8x4x4xf32>, %m: memref<f32>) {
+  // expected-error @+1 {{probability region must be free of side effects, but contains 'memref.store' (C1-C3)}}
+  %0 = attn.probability_map %p : tensor<1x8x4x4xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    memref.store %x, %m[] : memref<f32>
+    attn.yield %x : f32
+  }
   return
 }

@@ -114,6 +114,29 @@ func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: ten
   return %0#0, %0#1 : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
 }
 
+// CHECK-LABEL: func.func @weights
+// CHECK: attn.masked_softmax %{{.*}} causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
+// CHECK: attn.probability_map %{{.*}} : tensor<?x8x?x?xf32> {
+// CHECK-NEXT: ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 probability {
+// CHECK-NEXT: ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 unnormalized -> tensor<?x8x?x8xf32>
+func.func @weights(%s: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x8xf32>) -> (tensor<?x8x?x?xf32>, tensor<?x8x?x8xf32>) {
+  %a = attn.masked_softmax %s causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
+  %w = attn.probability_map %a : tensor<?x8x?x?xf32> {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %p : f32
+  }
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>)
+      outs(%q : tensor<?x8x?x8xf32>) scale 1.0 probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %p : f32
+  } -> tensor<?x8x?x8xf32>
+  %u = attn.attention ins(%o, %q, %q : tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>)
+      outs(%q : tensor<?x8x?x8xf32>) scale 1.0 unnormalized -> tensor<?x8x?x8xf32>
+  return %w, %u : tensor<?x8x?x?xf32>, tensor<?x8x?x8xf32>
+}
+
 // CHECK-LABEL: func.func @tiles
 // CHECK: attn.pack ins(%{{.*}} : memref<?x64xf16>) outs(%{{.*}} : memref<64x64xf32, strided<[1, 64]>>) factor 1.250000e-01
 // CHECK: attn.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)

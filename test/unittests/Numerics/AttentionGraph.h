@@ -40,6 +40,8 @@ struct AttentionGraph {
   /// Ops that make the scores %t of the scaled ones, %u. Their type is
   /// `scoresType()`.
   std::string scoreOps = "";
+  /// Ops that make the weights %w of those of the softmax, %p.
+  std::string weightOps = "";
 
   static std::string tensor(const std::string &shape, ElementType type) {
     return "tensor<" + shape + "x" + elementTypeName(type).str() + ">";
@@ -64,8 +66,9 @@ struct AttentionGraph {
            ") -> " + o + " {\n%s = attn.qk %q, %k : " + q + ", " + k + " -> " +
            s + "\n" + scaled + " = attn.scale %s by " + scale + " : " + s +
            "\n" + scoreOps + "\n%p = attn.masked_softmax %t " + clause + " : " +
-           s + "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " +
-           o + "\nreturn %o : " + o + "\n}\n";
+           s + "\n" + weightOps + "\n%o = attn.weighted_sum " +
+           (weightOps.empty() ? "%p" : "%w") + ", %v : " + s + ", " + v +
+           " -> " + o + "\nreturn %o : " + o + "\n}\n";
   }
 };
 

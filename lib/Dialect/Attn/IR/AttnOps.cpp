@@ -124,7 +124,8 @@ LogicalResult verifyProgram(Operation *op, Region &region, StringRef name,
 
 /// The regions shared by `attention` and `online_attention`.
 LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
-                             Type scoreType, StringRef label) {
+                             Region &probability, Type scoreType,
+                             StringRef label) {
   Builder builder(op->getContext());
   SmallVector<Type> indices(4, builder.getIndexType());
   SmallVector<Type> scoreArguments{scoreType};
@@ -132,7 +133,9 @@ LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
   return success(succeeded(verifyProgram(op, score, "score", scoreArguments,
                                          scoreType, label)) &&
                  succeeded(verifyProgram(op, mask, "mask", indices,
-                                         builder.getI1Type(), label)));
+                                         builder.getI1Type(), label)) &&
+                 succeeded(verifyProgram(op, probability, "probability",
+                                         scoreArguments, scoreType, label)));
 }
 
 /// The type that scores of `query` are accumulated in.
@@ -162,15 +165,16 @@ LogicalResult verifyDestination(DestinationStyleOpInterface op,
   return success();
 }
 
-void nameScoreArguments(Region &region, OpAsmSetValueNameFn setName) {
-  static constexpr StringLiteral names[] = {"score", "b", "h", "i", "j"};
+/// `value` is what the region maps: a score, or a probability.
+void nameProgramArguments(Region &region, OpAsmSetValueNameFn setName,
+                          StringRef value = "score") {
   if (region.empty())
     return;
-  // A mask region has no score argument.
+  StringRef names[] = {value, "b", "h", "i", "j"};
+  // A mask region maps no value.
   size_t skip = region.getNumArguments() == 5 ? 0 : 1;
-  for (auto [argument, name] :
-       llvm::zip(region.getArguments(),
-                 ArrayRef<StringLiteral>(names).drop_front(skip)))
+  for (auto [argument, name] : llvm::zip(
+           region.getArguments(), ArrayRef<StringRef>(names).drop_front(skip)))
     setName(argument, name);
 }
 
@@ -348,7 +352,7 @@ LogicalResult ScoreMapOp::verifyRegions() {
 
 void ScoreMapOp::getAsmBlockArgumentNames(Region &region,
                                           OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -387,6 +391,9 @@ LogicalResult MaskedSoftmaxOp::verify() {
   }
   if (getPrefix() && !getCausal())
     return emitOpError() << "prefix without causal (C7)";
+  if (getSink() && getNormalizer() != Normalizer::Softmax)
+    return emitOpError() << "sink with normalizer "
+                         << stringifyNormalizer(getNormalizer()) << " (C10)";
   Value querySegments = getQuerySegments(), keySegments = getKeySegments();
   if (static_cast<bool>(querySegments) != static_cast<bool>(keySegments))
     return emitOpError() << (querySegments
@@ -412,7 +419,25 @@ LogicalResult MaskedSoftmaxOp::verifyRegions() {
 
 void MaskedSoftmaxOp::getAsmBlockArgumentNames(Region &region,
                                                OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// probability_map
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProbabilityMapOp::verifyRegions() {
+  Builder builder(getContext());
+  Type element = getElementTypeOrSelf(getWeights().getType());
+  SmallVector<Type> arguments(5, builder.getIndexType());
+  arguments[0] = element;
+  return verifyProgram(*this, getProbability(), "probability", arguments,
+                       element, "C1-C3");
+}
+
+void ProbabilityMapOp::getAsmBlockArgumentNames(Region &region,
+                                                OpAsmSetValueNameFn setName) {
+  nameProgramArguments(region, setName, "p");
 }
 
 //===----------------------------------------------------------------------===//
@@ -456,17 +481,24 @@ LogicalResult AttentionOp::verify() {
   if (!getOffsets().empty() && getOffsets().size() != 4)
     return emitOpError() << "offsets must be none or four, got "
                          << getOffsets().size() << " (C8)";
+  if (getUnnormalized() && getLogSumExp())
+    return emitOpError("unnormalized weights have no log-sum-exp (C12)");
+  if (getUnnormalized() && getSink())
+    return emitOpError("unnormalized weights have no sink (C12)");
   return verifyDestination(*this, "C10");
 }
 
 LogicalResult AttentionOp::verifyRegions() {
-  return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
-                        "C9");
+  if (getUnnormalized() && !getProbability().empty())
+    return emitOpError("unnormalized weights have no probability region (C12)");
+  return verifyPrograms(*this, getScore(), getMask(), getProbability(),
+                        getScoreType(getQuery()), "C9");
 }
 
 void AttentionOp::getAsmBlockArgumentNames(Region &region,
                                            OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName,
+                       &region == &getProbability() ? "p" : "score");
 }
 
 void AttentionOp::getEffects(
@@ -550,13 +582,16 @@ LogicalResult OnlineAttentionOp::verify() {
 }
 
 LogicalResult OnlineAttentionOp::verifyRegions() {
-  return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
-                        "C5");
+  if (getUnnormalized() && !getProbability().empty())
+    return emitOpError("unnormalized weights have no probability region (C5)");
+  return verifyPrograms(*this, getScore(), getMask(), getProbability(),
+                        getScoreType(getQuery()), "C5");
 }
 
 void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,
                                                  OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName,
+                       &region == &getProbability() ? "p" : "score");
 }
 
 void OnlineAttentionOp::getEffects(
@@ -583,6 +618,9 @@ LogicalResult MergePartialsOp::verify() {
       return failure();
   if (failed(verifyExtents(*this)))
     return failure();
+  if (getUnnormalized() && (getLogSumExp() || getSink()))
+    return emitOpError() << "unnormalized partials have no "
+                         << (getSink() ? "sink" : "log-sum-exp") << " (C4)";
   return verifyDestination(*this, "C1");
 }
 

@@ -228,6 +228,12 @@ MaskedSoftmaxOp::reifyResultShapes(OpBuilder &builder,
 }
 
 LogicalResult
+ProbabilityMapOp::reifyResultShapes(OpBuilder &builder,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  return reifyAs(builder, *this, getWeights(), shapes);
+}
+
+LogicalResult
 AttentionOp::reifyResultShapes(OpBuilder &builder,
                                ReifiedRankedShapedTypeDims &shapes) {
   for (Value init : getInits())

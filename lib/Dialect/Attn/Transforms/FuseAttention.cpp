@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks back from each weighted sum over the softmax and the score ops to the
-// product of queries and keys. The order of the score ops is kept: they become
-// the score program one after the other. Keywords and tensors that hide pairs
-// become the mask program.
+// Walks back from each weighted sum over programs on weights, the softmax and
+// the score ops to the product of queries and keys. The order of the score ops
+// is kept: they become the score program one after the other, and ops on
+// weights the probability program. Keywords and tensors that hide pairs become
+// the mask program. A sigmoid needs no other pair: it and what comes after it
+// end the score program, whose results then are the weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_FUSEATTENTIONPASS
@@ -32,12 +35,16 @@ using namespace attn;
 
 namespace {
 
-/// `qk`, score ops in order, `masked_softmax`, `weighted_sum`.
+/// `qk`, score ops in order, `masked_softmax`, ops on weights in order,
+/// `weighted_sum`.
 struct Chain {
   QKOp qk;
   SmallVector<Operation *> scoreOps;
   MaskedSoftmaxOp softmax;
+  SmallVector<Operation *> weightOps;
   WeightedSumOp weightedSum;
+
+  bool hasSigmoid() { return softmax.getNormalizer() == Normalizer::Sigmoid; }
 };
 
 void remarkMissed(WeightedSumOp op, const Twine &reason) {
@@ -90,7 +97,12 @@ void remarkPassed(const Chain &chain) {
     masks.push_back("a mask program");
   ops += ", attn.masked_softmax (" +
          (masks.empty() ? "no mask" : llvm::join(masks, ", ")) +
-         (softmax.getSink() ? ", a sink" : "") + ") and attn.weighted_sum";
+         (softmax.getSink() ? ", a sink" : "") +
+         (softmax.getNormalizer() == Normalizer::Sigmoid ? ", sigmoid" : "") +
+         ")";
+  for (Operation *op : chain.weightOps)
+    ops += ", " + op->getName().getStringRef().str();
+  ops += " and attn.weighted_sum";
   WeightedSumOp op = chain.weightedSum;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("attention-fused")
@@ -107,12 +119,25 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
   };
   Chain chain;
   chain.weightedSum = op;
-  chain.softmax = op.getWeights().getDefiningOp<MaskedSoftmaxOp>();
-  if (!chain.softmax)
-    return missed("the weights do not come from attn.masked_softmax");
-  if (!chain.softmax->hasOneUse())
-    return missed("the attention weights have other uses, so they must exist "
-                  "in memory");
+  Value weights = op.getWeights();
+  while (!chain.softmax) {
+    Operation *producer = weights.getDefiningOp();
+    if (!isa_and_nonnull<MaskedSoftmaxOp, ProbabilityMapOp>(producer))
+      return missed("the weights do not come from attn.masked_softmax");
+    if (!producer->hasOneUse())
+      return missed("the attention weights have other uses, so they must exist "
+                    "in memory");
+    if ((chain.softmax = dyn_cast<MaskedSoftmaxOp>(producer)))
+      break;
+    if (auto map = dyn_cast<ProbabilityMapOp>(producer))
+      if (Operation *culprit = findUnfusible(map.getProbability()))
+        return missed("the program on weights uses '" +
+                      culprit->getName().getStringRef() +
+                      "', which is no scalar op");
+    chain.weightOps.push_back(producer);
+    weights = producer->getOperand(0);
+  }
+  std::reverse(chain.weightOps.begin(), chain.weightOps.end());
   Value scores = chain.softmax.getScores();
   while (true) {
     Operation *producer = scores.getDefiningOp();
@@ -226,13 +251,18 @@ public:
     auto attention = AttentionOp::create(
         b, TypeRange(init.getType()), chain.qk.getQuery(), chain.qk.getKey(),
         chain.weightedSum.getValue(), init, ValueRange(),
-        chain.softmax.getSink(), b.getF64FloatAttr(scale), ScheduleAttr());
-    if (!program.empty())
+        chain.softmax.getSink(), b.getF64FloatAttr(scale),
+        chain.hasSigmoid() ? b.getUnitAttr() : UnitAttr(), ScheduleAttr());
+    if (!program.empty() || chain.hasSigmoid())
       emitScoreProgram(attention.getScore(), program, scoreType);
+    if (!chain.weightOps.empty() && !chain.hasSigmoid())
+      emitProbabilityProgram(attention.getProbability(), scoreType);
     if (hidesPairs(program))
       emitMaskProgram(attention.getMask(), program);
 
     rewriter.replaceOp(chain.weightedSum, attention.getResults());
+    for (Operation *op : llvm::reverse(chain.weightOps))
+      rewriter.eraseOp(op);
     rewriter.eraseOp(chain.softmax);
     for (Operation *op : llvm::reverse(chain.scoreOps))
       rewriter.eraseOp(op);
@@ -286,13 +316,19 @@ private:
     return rewriter.createBlock(&region, {}, types, locations);
   }
 
-  void emitScoreProgram(Region &region, ArrayRef<Operation *> program,
-                        Type type) {
-    OpBuilder::InsertionGuard guard(b);
+  /// The block of a region `(value, b, h, i, j)`, at whose start `b` is then.
+  Block *createValueBlock(Region &region, Type type) {
     SmallVector<Type> types(5, b.getIndexType());
     types[0] = type;
     Block *block = createBlock(region, types);
     b.setInsertionPointToStart(block);
+    return block;
+  }
+
+  void emitScoreProgram(Region &region, ArrayRef<Operation *> program,
+                        Type type) {
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = createValueBlock(region, type);
     Value score = block->getArgument(0);
     ValueRange position = block->getArguments().drop_front();
     auto constant = [&](double value) -> Value {
@@ -316,7 +352,46 @@ private:
         score = inlineProgram(b, cast<ScoreMapOp>(op).getScore(), arguments);
       }
     }
+    if (chain.hasSigmoid())
+      score = emitSigmoidWeight(score, position, type);
     YieldOp::create(b, ValueRange(score));
+  }
+
+  /// 1 / (1 + 2^(-s log2(e))) and what follows it. A score of -inf hides.
+  Value emitSigmoidWeight(Value score, ValueRange position, Type type) {
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+    };
+    Value one = constant(1.0);
+    Value exponent =
+        arith::MulFOp::create(b, score, constant(-llvm::numbers::log2e));
+    Value sum =
+        arith::AddFOp::create(b, one, math::Exp2Op::create(b, exponent));
+    Value weight = arith::DivFOp::create(b, one, sum);
+    if (chain.weightOps.empty())
+      return weight;
+    Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score,
+                                           constant(-INFINITY));
+    weight = emitWeightOps(weight, position);
+    return arith::SelectOp::create(b, isHidden, constant(0.0), weight);
+  }
+
+  Value emitWeightOps(Value weight, ValueRange position) {
+    for (Operation *op : chain.weightOps) {
+      SmallVector<Value> arguments{weight};
+      llvm::append_range(arguments, position);
+      weight = inlineProgram(b, cast<ProbabilityMapOp>(op).getProbability(),
+                             arguments);
+    }
+    return weight;
+  }
+
+  void emitProbabilityProgram(Region &region, Type type) {
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = createValueBlock(region, type);
+    Value weight = emitWeightOps(block->getArgument(0),
+                                 block->getArguments().drop_front());
+    YieldOp::create(b, ValueRange(weight));
   }
 
   bool hidesPairs(ArrayRef<Operation *> program) {

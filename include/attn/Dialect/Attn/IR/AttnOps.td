@@ -286,6 +286,10 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     +inf takes all weight, a NaN spoils the rows of its head that see a key. It
     is used as it comes: no scale, no score op.
 
+    With `normalizer(sigmoid)` the weights of visible pairs are
+    `1 / (1 + exp(-s))`, each by itself: there is no maximum and no sum
+    (Ramapuram et al., arXiv:2409.04431).
+
     Constraints:
 
     - C1: an alignment is given exactly when `causal` or `window` is.
@@ -302,6 +306,7 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     - C8: query and key segments are both given or both absent, have equal
       element types, and are `[B, Sq]` and `[B, Skv]`.
     - C9: `sink` is `[Hq]` of floats.
+    - C10: with `normalizer(sigmoid)` there is no sink.
 
     ```mlir
     %p = attn.masked_softmax %s causal(bottom_right) lengths(%n : tensor<?xi32>) : tensor<?x8x?x?xf32>
@@ -315,17 +320,50 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     Optional<AnyRankedTensor>:$mask, Optional<Attn_Sink>:$sink,
     UnitAttr:$causal,
     OptionalAttr<Attn_AlignmentAttr>:$alignment,
-    OptionalAttr<DenseI64ArrayAttr>:$window);
+    OptionalAttr<DenseI64ArrayAttr>:$window,
+    DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer);
   let results = (outs Attn_Scores:$result);
   let regions = (region MaxSizedRegion<1>:$visible);
   let assemblyFormat = [{
     $scores custom<MaskClauses>($offset, type($offset), $prefix, type($prefix),
       $lengths, type($lengths), $query_segments, type($query_segments),
       $key_segments, type($key_segments), $mask, type($mask), $sink,
-      type($sink), $causal, $alignment, $window, $visible)
+      type($sink), $causal, $alignment, $window, $normalizer, $visible)
     attr-dict `:` type($scores)
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Attn_ProbabilityMapOp : Attn_Op<"probability_map",
+    [AllTypesMatch<["weights", "result"]>, Attn_Reify,
+     RecursiveMemoryEffects, RecursivelySpeculatable, Attn_RegionNames,
+     SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "an elementwise program on weights";
+  let description = [{
+    Applies the region `(p, b, h, i, j) -> p` to the weights of all visible
+    pairs. Pairs that the `attn.masked_softmax` hides which the weights come
+    from, through other ops on weights, keep weight 0 whatever the program says;
+    weights that come from elsewhere have no hidden pairs. Values from outside
+    are captured implicitly. Gather indices are clamped to the operand's extent.
+
+    - C1: the region has the arguments `(p, b, h, i, j)`: the element type of
+      `weights`, then four `index`.
+    - C2: the region yields one value of the element type of `weights`.
+    - C3: the region is free of side effects.
+
+    ```mlir
+    %w = attn.probability_map %p : tensor<?x8x?x?xf32> {
+    ^bb0(%p0: f32, %b: index, %h: index, %i: index, %j: index):
+      %x = arith.mulf %p0, %p0 : f32
+      attn.yield %x : f32
+    }
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$weights);
+  let results = (outs Attn_Scores:$result);
+  let regions = (region SizedRegion<1>:$probability);
+  let assemblyFormat = "$weights `:` type($weights) attr-dict-with-keyword $probability";
   let hasRegionVerifier = 1;
 }
 
@@ -384,6 +422,12 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     `sink` has one logit for each head of `query`, which takes part in the
     maximum, the sum and the log-sum-exp as in `attn.masked_softmax`.
 
+    The probability region maps the weights of visible pairs after the softmax;
+    hidden ones stay 0. It changes neither the sum nor the log-sum-exp.
+
+    `unnormalized` leaves out the softmax: the weights of visible pairs are what
+    the score region yields.
+
     - C1: `query`, `key`, `value` have rank 4 and float element types.
     - C2: head dims are static and positive; those of `query` and `key` are
       equal.
@@ -396,10 +440,13 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `offsets` are none or four.
     - C9: the score region maps `(score, b, h, i, j)` to a score, the mask
-      region `(b, h, i, j)` to `i1`.
+      region `(b, h, i, j)` to `i1`, the probability region `(p, b, h, i, j)` to
+      a weight.
     - C10: operands are all tensors or all memrefs; with tensors the results
       are the outputs' types, with memrefs there are none.
     - C11: `sink` is `[Hq]` of floats.
+    - C12: with `unnormalized` there is one output, no sink and no probability
+      region.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>)
@@ -414,15 +461,19 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
     Optional<AnyShaped>:$sink,
-    F64Attr:$scale, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    F64Attr:$scale, UnitAttr:$unnormalized,
+    OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask,
+    MaxSizedRegion<1>:$probability);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $inits `:` type($inits) `)` `scale` $scale
     (`offsets` `(` $offsets^ `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
-    (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
+    (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
+    (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -488,12 +539,19 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `upcoming` are rows that the task needs soon: they move towards the core
     while the block is computed.
 
+    The probability region maps weights `exp(score - max)` before they multiply
+    values, not where they are summed: it is homogeneous, `f(c p) = c f(p)` for
+    positive `c`, so that it may come before the division by the sum. A weight
+    of 0 stays 0. `unnormalized` adds `w v` to `acc` with the scores as weights,
+    and does not touch `max` and `sum`.
+
     - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1, and
       `query` and `value` in panels, of rank 3.
     - C2: `query` and `key` have equal, static second extents.
     - C3: `key` and `value` have equal first extents.
     - C4: `acc` is `[M, Dv]`, `max` and `sum` are `[M]`.
-    - C5: regions are as in `attn.attention`.
+    - C5: regions are as in `attn.attention`; there is no probability region
+      with `unnormalized`.
     - C6: `head_rows` is positive.
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `upcoming` have rank 2 and a static second extent.
@@ -503,17 +561,20 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
     Variadic<AnyMemRef>:$upcoming,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<I64Attr>:$head_rows,
-    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    UnitAttr:$unnormalized, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask,
+    MaxSizedRegion<1>:$probability);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
     (`scale` $scale^)? (`head_rows` $head_rows^)?
     (`upcoming` `(` $upcoming^ `:` type($upcoming) `)`)?
+    (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
-    (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
+    (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
+    (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -538,17 +599,21 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
     `sink` is the logit that takes part in every row's maximum and sum besides:
     the log-sum-exp of a row without partials is the sink.
 
+    `unnormalized` adds up `acc` as it is; `max` and `sum` are not read.
+
     - C1: ranks are 3, 2, 2, then 2 and 1 for the outputs.
     - C2: the `P` and `M` extents agree.
     - C3: the outputs' second extent is `Dv`, and their first extents agree.
+    - C4: with `unnormalized` there is one output and no sink.
   }];
   let arguments = (ins AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
-    Variadic<AnyShaped>:$inits, Optional<AnyFloat>:$sink);
+    Variadic<AnyShaped>:$inits, Optional<AnyFloat>:$sink,
+    UnitAttr:$unnormalized);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `outs` `(` $inits `:` type($inits) `)` (`sink` `(` $sink^ `:` type($sink) `)`)?
-    attr-dict (`->` type($results)^)?
+    (`unnormalized` $unnormalized^)? attr-dict (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -571,8 +636,8 @@ def Attn_ThreadCountOp : Attn_Op<"thread_count", [Pure]> {
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "AttentionOp", "OnlineAttentionOp"]>]> {
-  let summary = "ends a score or mask region";
+    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "ProbabilityMapOp", "AttentionOp", "OnlineAttentionOp"]>]> {
+  let summary = "ends a score, mask or probability region";
   let arguments = (ins Variadic<AnyType>:$values);
   let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
