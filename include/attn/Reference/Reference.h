@@ -21,6 +21,7 @@
 
 #include "attn/Support/HostTensor.h"
 
+#include <array>
 #include <functional>
 #include <initializer_list>
 
@@ -128,6 +129,20 @@ llvm::Expected<Visibility> hiddenByBias(Tensor64 bias,
 Visibility allOf(std::vector<Visibility> masks);
 
 //===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+/// Ten rounds of Philox (Salmon et al., SC 2011).
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
+                                   std::array<uint32_t, 2> key);
+std::array<uint32_t, 2> philox2x32(std::array<uint32_t, 2> counter,
+                                   uint32_t key);
+
+/// A program on weights: 0 with probability `rate`, divided by 1 - rate
+/// otherwise. Which, depends on the seed and the pair alone.
+ScoreFunction dropout(double rate, int64_t seed);
+
+//===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 
@@ -161,6 +176,11 @@ llvm::Expected<Tensor64> mapWeights(const Tensor64 &weights,
 llvm::Expected<Tensor64> weightedSum(const Tensor64 &weights, const Tensor64 &v,
                                      const Visibility &visible = {});
 
+/// Scores [B, Hq, Sq, Skv]: the sum of w * tanh(q + k) over the features, w [A]
+/// or [Hq, A].
+llvm::Expected<Tensor64> additiveScores(const Tensor64 &q, const Tensor64 &k,
+                                        const Tensor64 &w);
+
 /// What makes weights of a row's scores: a softmax, a sigmoid of each, or
 /// nothing.
 enum class Normalizer { Softmax, Sigmoid, None };
@@ -173,6 +193,8 @@ struct AttentionOptions {
   /// One logit per query head, or empty.
   std::vector<double> sink;
   Normalizer normalizer = Normalizer::Softmax;
+  /// The weight of additive scores, which then replace dot products.
+  std::optional<Tensor64> additive;
   /// A program on the weights of visible pairs, or empty.
   ScoreFunction probability;
 };

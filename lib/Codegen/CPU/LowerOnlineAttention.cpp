@@ -27,6 +27,7 @@
 #include "attn/Analysis/TileVisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -272,6 +273,30 @@ private:
         });
   }
 
+  /// The sums of `weight * tanh(key + query)` over the features.
+  Vectors emitAdditiveSums(ValueRange init,
+                           function_ref<Value(Value, int64_t)> key,
+                           function_ref<Value(Value, int64_t)> query) {
+    return emitLoop(
+        b, zero, e.index(headDim), 1, init,
+        [&](Value d, ValueRange carried) -> Vectors {
+          Vectors next(carried), queries;
+          Value weight = e.broadcast(
+              toF32(b, memref::LoadOp::create(b, op.getAdditive(), d)));
+          for (int64_t v = 0; v < vectors; ++v)
+            queries.push_back(query(d, v));
+          for (int64_t r = 0; r < keyRows; ++r) {
+            Value k = key(d, r);
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value sum = arith::AddFOp::create(b, k, queries[v]);
+              Value &score = next[r * vectors + v];
+              score = e.fma(weight, math::TanhOp::create(b, sum), score);
+            }
+          }
+          return next;
+        });
+  }
+
   /// Key `j + r` of the block, or its last one where there are fewer.
   Value clampKey(Value j, int64_t r) {
     if (r == 0)
@@ -286,7 +311,9 @@ private:
   /// is left of a block. `start[v]` is what the accumulators of vector `v`
   /// start from. With a score program, `start` is subtracted after it instead.
   SmallVector<Vectors> scores(Value j, ValueRange start) {
-    bool program = programs.hasScore();
+    // What comes between the sums and the score is no part of `start`.
+    bool scaled = op.getScale() && !op.getScale()->isExactlyValue(1.0);
+    bool program = programs.hasScore() || scaled;
     Vectors init, keys;
     Value none = e.splat(0.0f);
     Value hidden = op.getUnnormalized() ? none : e.splat(-INFINITY);
@@ -295,23 +322,27 @@ private:
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
     }
-    Vectors flat = emitKeyProducts(
-        j, init,
-        [&](Value d, int64_t r) {
-          return e.broadcast(
-              toF32(b, memref::LoadOp::create(b, op.getKey(),
-                                              ValueRange{keys[r], d})));
-        },
-        [&](Value d, int64_t v) {
-          return e.load(queryT, {d, add(group, v * lanes)});
-        });
+    auto key = [&](Value d, int64_t r) {
+      return e.broadcast(toF32(
+          b, memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
+    };
+    auto query = [&](Value d, int64_t v) {
+      return e.load(queryT, {d, add(group, v * lanes)});
+    };
+    Vectors flat = op.getAdditive() ? emitAdditiveSums(init, key, query)
+                                    : emitKeyProducts(j, init, key, query);
     SmallVector<Vectors> result(keyRows);
     for (int64_t r = 0; r < keyRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value s = flat[r * vectors + v];
         Value key = keys[r];
         if (program) {
-          s = programs.score(s, key, v);
+          if (scaled)
+            s = arith::MulFOp::create(
+                b, s,
+                e.splat(static_cast<float>(op.getScale()->convertToDouble())));
+          if (programs.hasScore())
+            s = programs.score(s, key, v);
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
@@ -470,8 +501,10 @@ private:
             Value exists = r == 0 ? Value() : countOf(add(j, r));
             for (int64_t v = 0; v < vectors; ++v) {
               Value weight = e.exp(block[r][v]);
-              storeWeight(programs.probability(weight, clampKey(j, r), v),
-                          add(j, r), v);
+              Value mapped = weight;
+              if (programs.hasProbability())
+                mapped = programs.probability(weight, clampKey(j, r), v);
+              storeWeight(mapped, add(j, r), v);
               next[v] = exists ? e.fma(weight, exists, next[v])
                                : arith::AddFOp::create(b, next[v], weight);
             }

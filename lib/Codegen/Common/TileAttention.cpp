@@ -69,8 +69,9 @@ bool AttentionTiling::scalesScores() {
   auto isBF16 = [](Value operand) {
     return getElementTypeOrSelf(operand.getType()).isBF16();
   };
-  return isPaired() || (schedule.getKernel() == Kernel::FeaturesInLanes &&
-                        isBF16(op.getQuery()) && isBF16(op.getKey()));
+  return isPaired() || op.getAdditive() ||
+         (schedule.getKernel() == Kernel::FeaturesInLanes &&
+          isBF16(op.getQuery()) && isBF16(op.getKey()));
 }
 
 void AttentionTiling::run() {
@@ -124,7 +125,9 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
         b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
   } else {
     queryTile = transpose(b, allocateSpread(headDim));
-    factor = op.getScale().convertToDouble();
+    if (!scalesScores())
+      factor = op.getScale().convertToDouble();
+    additive = viewAdditive(head);
   }
   PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
   int64_t storedValueDim =
@@ -164,6 +167,22 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                           addLeadingOne(b, max), addLeadingOne(b, sum), outputs,
                           loadSink(head), op.getUnnormalizedAttr());
+}
+
+Value AttentionTiling::viewAdditive(Value head) {
+  Value weight = op.getAdditive();
+  if (!weight)
+    return {};
+  auto type = cast<MemRefType>(weight.getType());
+  if (type.getRank() == 1)
+    return weight;
+  SmallVector<OpFoldResult> offsets{head, b.getIndexAttr(0)},
+      sizes{b.getIndexAttr(1), b.getIndexAttr(type.getDimSize(1))},
+      strides(2, b.getIndexAttr(1));
+  auto viewType = memref::SubViewOp::inferRankReducedResultType(
+      type.getDimSize(1), type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), weight,
+                                   offsets, sizes, strides);
 }
 
 Value AttentionTiling::loadSink(Value head) {
@@ -340,6 +359,11 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
       !isHomogeneousProgram(op.getProbability()))
     return op.emitOpError("has a program on weights that needs normalised "
                           "ones, which attn-decompose-probability makes");
+  if (op.getAdditive() &&
+      op.getSchedule()->getKernel() != Kernel::QueriesInLanes)
+    return op.emitOpError("has additive scores and the schedule of ")
+           << stringifyKernel(op.getSchedule()->getKernel())
+           << ", which has dot products";
   for (Value operand : op->getOperands().take_front(4)) {
     Type element = getElementTypeOrSelf(operand.getType());
     if (!isa<Float32Type, Float16Type, BFloat16Type>(element))

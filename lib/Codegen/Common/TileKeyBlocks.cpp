@@ -276,7 +276,7 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
   }
   auto block = OnlineAttentionOp::create(
       b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-      at[2], x.add(at[3], key), rows, soon,
+      at[2], x.add(at[3], key), rows, soon, additive,
       scalesScores() ? op.getScaleAttr() : FloatAttr(),
       headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(),
       op.getUnnormalizedAttr(), schedule);

@@ -29,9 +29,9 @@ namespace {
 
 Results lowerOp(TensorLoops &build, Operation *op) {
   return llvm::TypeSwitch<Operation *, Results>(op)
-      .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, ScaleOp, SoftcapOp,
-            BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp,
-            WeightedSumOp, PackOp>(
+      .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, AdditiveScoresOp, ScaleOp,
+            SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp,
+            DropoutOp, WeightedSumOp, PackOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
       .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp>(
           [&](auto typed) { return attn::lower(build, typed); })
@@ -79,8 +79,8 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
 
 private:
   void remarkUnfused(func::FuncOp func, Operation *op) {
-    if (!isa<QKOp, ScaleOp, SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp,
-             ProbabilityMapOp, WeightedSumOp>(op))
+    if (!isa<QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp, BiasOp, ScoreMapOp,
+             MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp, WeightedSumOp>(op))
       return;
     remark::missed(
         op->getLoc(),

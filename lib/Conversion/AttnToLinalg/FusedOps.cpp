@@ -58,7 +58,7 @@ static Value maximum(ScalarBuilder &build, Value a, Value b) {
 //===----------------------------------------------------------------------===//
 
 Results attn::lower(TensorLoops &build, AttentionOp op) {
-  Value raw = buildScores(build, op.getQuery(), op.getKey());
+  Value raw = buildScores(build, op.getQuery(), op.getKey(), op.getAdditive());
   Type element = getElementTypeOrSelf(raw.getType());
   Value scores = build.map(build.sizes(raw), element, raw, [&](LoopBody &b) {
     Value score = b.mul(b.inputs[0],
@@ -115,11 +115,18 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   Value scores;
   {
     enum { M, N, D };
+    SmallVector<LoopOperand> factors{{op.getQuery(), {M, D}},
+                                     {op.getKey(), {N, D}}};
+    if (op.getAdditive())
+      factors.push_back({op.getAdditive(), {D}});
     scores = build.loops(
-        3, {{op.getQuery(), {M, D}}, {op.getKey(), {N, D}}},
-        {build.fill(sizes, element, 0.0), {M, N}}, [&](LoopBody &b) {
-          return b.add(b.output, b.mul(b.cast(b.inputs[0], element),
-                                       b.cast(b.inputs[1], element)));
+        3, factors, {build.fill(sizes, element, 0.0), {M, N}},
+        [&](LoopBody &b) {
+          Value weight =
+              op.getAdditive() ? b.cast(b.inputs[2], element) : Value();
+          return b.add(b.output,
+                       scoreTerm(b, b.cast(b.inputs[0], element),
+                                 b.cast(b.inputs[1], element), weight));
         });
     scores = build.map(sizes, element, scores, [&](LoopBody &b) {
       Value pair[] = {op.getB(), op.getH(), b.add(op.getI(), b.loop(M)),

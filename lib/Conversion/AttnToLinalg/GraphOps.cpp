@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowerings.h"
+#include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include <limits>
@@ -52,7 +53,16 @@ Value attn::inlineProgram(ScalarBuilder &build, Region &region,
   return mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
 }
 
-Value attn::buildScores(TensorLoops &build, Value query, Value key) {
+Value attn::scoreTerm(ScalarBuilder &build, Value query, Value key,
+                      Value weight) {
+  if (!weight)
+    return build.mul(query, key);
+  Value sum = build.add(query, key);
+  return build.mul(weight, math::TanhOp::create(build.builder, build.loc, sum));
+}
+
+Value attn::buildScores(TensorLoops &build, Value query, Value key,
+                        Value weight) {
   Type element = getSumType(getElementTypeOrSelf(query.getType()));
   SmallVector<OpFoldResult> sizes = build.sizes(query);
   sizes[3] = build.sizes(key)[2];
@@ -63,8 +73,15 @@ Value attn::buildScores(TensorLoops &build, Value query, Value key) {
       {build.fill(sizes, element, 0.0), {B, H, I, J}}, [&](LoopBody &b) {
         Value k = b.load(
             key, {b.loop(B), b.div(b.loop(H), group), b.loop(J), b.loop(D)});
-        return b.add(b.output,
-                     b.mul(b.cast(b.inputs[0], element), b.cast(k, element)));
+        Value w;
+        if (weight) {
+          SmallVector<Value> at{b.loop(D)};
+          if (cast<RankedTensorType>(weight.getType()).getRank() == 2)
+            at.insert(at.begin(), b.loop(H));
+          w = b.cast(b.load(weight, at), element);
+        }
+        return b.add(b.output, scoreTerm(b, b.cast(b.inputs[0], element),
+                                         b.cast(k, element), w));
       });
 }
 
@@ -284,6 +301,10 @@ Value attn::lower(TensorLoops &build, QKOp op) {
   return buildScores(build, op.getQuery(), op.getKey());
 }
 
+Value attn::lower(TensorLoops &build, AdditiveScoresOp op) {
+  return buildScores(build, op.getQuery(), op.getKey(), op.getWeight());
+}
+
 /// An elementwise function of scores.
 static Value mapScores(TensorLoops &build, Value scores,
                        TensorLoops::Body body) {
@@ -464,7 +485,7 @@ static Value buildScoresOf(TensorLoops &build, Value weights) {
   while (Operation *op = weights.getDefiningOp()) {
     if (auto softmax = dyn_cast<MaskedSoftmaxOp>(op))
       return buildMaskedScores(build, softmax);
-    if (!isa<ProbabilityMapOp, tensor::CastOp>(op))
+    if (!isa<ProbabilityMapOp, DropoutOp, tensor::CastOp>(op))
       break;
     weights = op->getOperand(0);
   }
@@ -475,6 +496,18 @@ Value attn::lower(TensorLoops &build, ProbabilityMapOp op) {
   return buildProbabilityMap(build, op.getWeights(),
                              buildScoresOf(build, op.getWeights()),
                              op.getProbability());
+}
+
+Value attn::lower(TensorLoops &build, DropoutOp op) {
+  return mapScores(build, op.getWeights(), [&](LoopBody &b) {
+    Type element = b.inputs[0].getType();
+    double rate = op.getRate().convertToDouble();
+    Value isKept = emitIsKept(b.builder, b.loc, rate, op.getSeed(), getPair(b));
+    // Nothing is kept of rate 1.
+    Value share = b.constant(element, rate < 1 ? 1 - rate : 1);
+    return b.select(isKept, b.div(b.inputs[0], share),
+                    b.constant(element, 0.0));
+  });
 }
 
 Value attn::lower(TensorLoops &build, WeightedSumOp op) {

@@ -470,3 +470,42 @@ func.func @sigmoid(%q: tensor<1x8x?x8xf32>) -> tensor<1x8x?x8xf32> {
   %o = attn.weighted_sum %w, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
   return %o : tensor<1x8x?x8xf32>
 }
+
+// -----
+
+// A dropout is a program on weights: a random word for the pair, a comparison,
+// and a product with something that does not depend on the weight.
+// CHECK-LABEL: func.func @dropout
+// CHECK-SAME: %[[SEED:[^:]*]]: i64
+// CHECK: attn.attention {{.*}} probability {
+// CHECK-NEXT: ^bb0(%[[P:.*]]: f32, %{{.*}}: index
+// CHECK: arith.trunci %[[SEED]] : i64 to i32
+// CHECK-COUNT-29: arith.mului_extended
+// CHECK-NOT: arith.mului_extended
+// CHECK: %[[KEPT:.*]] = arith.cmpi uge, %{{.*}}, %{{.*}} : i32
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[P]], %{{.*}} : f32
+// CHECK: %[[R:.*]] = arith.select %[[KEPT]], %[[SCALED]], %{{.*}} : f32
+// CHECK: attn.yield %[[R]] : f32
+func.func @dropout(%q: tensor<1x8x?x8xf32>, %seed: i64) -> tensor<1x8x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x8x?x?xf32>
+  %w = attn.dropout %p rate 0.25 seed(%seed) : tensor<1x8x?x?xf32>
+  %o = attn.weighted_sum %w, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}
+
+// -----
+
+// Additive scores: the weight is an operand, the scale that follows the op's.
+// CHECK-LABEL: func.func @additive
+// CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : {{.*}}) outs({{.*}}) scale 5.000000e-01 additive(%{{.*}} : tensor<8xf32>) score {
+// CHECK: math.tanh
+// CHECK: mask {
+func.func @additive(%q: tensor<1x8x?x8xf32>, %w: tensor<8xf32>) -> tensor<1x8x?x8xf32> {
+  %s = attn.additive_scores %q, %q, %w : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32>, tensor<8xf32> -> tensor<1x8x?x?xf32>
+  %t = attn.scale %s by 0.5 : tensor<1x8x?x?xf32>
+  %u = attn.softcap %t at 4.0 : tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %u causal(top_left) : tensor<1x8x?x?xf32>
+  %o = attn.weighted_sum %p, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}

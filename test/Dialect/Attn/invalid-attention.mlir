@@ -136,7 +136,7 @@ func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
 // attention C6: at least one output
 func.func @c6_none(%q: tensor<1x4x4x64xf32>) {
   // expected-error @+1 {{must have one or two outputs, got 0 (C6)}}
-  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}> ({}, {}, {})
+  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({}, {}, {})
       : (tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) -> ()
   return
 }
@@ -390,5 +390,35 @@ func.func @c9_probability(%q: tensor<1x8x4x64xf32>) {
   ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
     attn.yield %j : index
   } -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C13: a weight for each feature
+func.func @c13(%q: tensor<1x8x4x64xf32>, %w: tensor<32xf32>) {
+  // expected-error @+1 {{head dim of additive is 32 but head dim of query is 64 (C13)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<32xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C13: for one head or each
+func.func @c13_heads(%q: tensor<1x8x4x64xf32>, %w: tensor<2x64xf32>) {
+  // expected-error @+1 {{head count of additive is 2 but head count of query is 8 (C13)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<2x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C13: rank 1 or 2
+func.func @c13_rank(%q: tensor<1x8x4x64xf32>, %w: tensor<f32>) {
+  // expected-error @+1 {{additive must be a tensor or memref of rank 1, got 'tensor<f32>' (C13)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<f32>) -> tensor<1x8x4x64xf32>
   return
 }

@@ -590,3 +590,94 @@ func.func @probability_map_c3(%p: tensor<1x8x4x4xf32>, %m: memref<f32>) {
   }
   return
 }
+
+// -----
+
+// dropout C1: a share
+func.func @dropout_c1(%p: tensor<1x8x4x4xf32>, %seed: i64) {
+  // expected-error @+1 {{rate must be in [0, 1], got 1.5}}
+  %0 = attn.dropout %p rate 1.5 seed(%seed) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// dropout C1: a number
+func.func @dropout_c1_nan(%p: tensor<1x8x4x4xf32>, %seed: i64) {
+  // expected-error @+1 {{rate must be in [0, 1], got nan (C1)}}
+  %0 = attn.dropout %p rate 0x7FF8000000000000 seed(%seed) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// additive_scores C1: types
+func.func @additive_c1(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<64xf64>) {
+  // expected-error @+1 {{element types of query, key and weight must be equal or below f64, got 'f32', 'f32' and 'f64' (C1)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<64xf64> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C2: equal head dims
+func.func @additive_c2(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x32xf32>, %w: tensor<64xf32>) {
+  // expected-error @+1 {{head dim of query is 64 but head dim of key is 32 (C2)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x32xf32>, tensor<64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C2: static head dims
+func.func @additive_c2_dynamic(%q: tensor<1x8x4x?xf32>, %k: tensor<1x2x5x?xf32>, %w: tensor<?xf32>) {
+  // expected-error @+1 {{head dim of query must be static and positive, got 'tensor<1x8x4x?xf32>' (C2)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x?xf32>, tensor<1x2x5x?xf32>, tensor<?xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C3: batch extents
+func.func @additive_c3(%q: tensor<1x8x4x64xf32>, %k: tensor<2x2x5x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @+1 {{batch extent of query is 1 but batch extent of key is 2 (C3)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<2x2x5x64xf32>, tensor<64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C4: head counts
+func.func @additive_c4(%q: tensor<1x8x4x64xf32>, %k: tensor<1x3x5x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @+1 {{head count of query is 8, not a multiple of head count of key, 3 (C4)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x3x5x64xf32>, tensor<64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C5: the shape of scores
+func.func @additive_c5(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<1x8x4x5xf32>' are incompatible with return type(s) of operation 'tensor<1x8x5x4xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<64xf32> -> tensor<1x8x5x4xf32>
+  return
+}
+
+// -----
+
+// additive_scores C6: a weight a head
+func.func @additive_c6(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<2x64xf32>) {
+  // expected-error @+1 {{head count of weight is 2 but head count of query is 8 (C6)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<2x64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C6: a weight a feature
+func.func @additive_c6_dim(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<8x32xf32>) {
+  // expected-error @+1 {{head dim of weight is 32 but head dim of query is 64 (C6)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<8x32xf32> -> tensor<1x8x4x5xf32>
+  return
+}

@@ -290,3 +290,23 @@ func.func @merge_c4_sink(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref
       outs(%o : memref<8x64xf32>) sink(%sink : f32) unnormalized
   return
 }
+
+// -----
+
+// online_attention C9: a weight for each feature
+func.func @online_c9(%q: memref<8x64xf32>, %m: memref<8xf32>, %w: memref<32xf32>, %c: index) {
+  // expected-error @+1 {{head dim of additive is 32 but head dim of query is 64 (C9)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%c, %c, %c, %c) additive(%w : memref<32xf32>)
+  return
+}
+
+// -----
+
+// online_attention C9: for one head
+func.func @online_c9_rank(%q: memref<8x64xf32>, %m: memref<8xf32>, %w: memref<2x64xf32>, %c: index) {
+  // expected-error @+1 {{additive must be a tensor or memref of rank 1, got 'memref<2x64xf32>' (C9)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%c, %c, %c, %c) additive(%w : memref<2x64xf32>)
+  return
+}

@@ -362,6 +362,34 @@ TEST_P(MaskedSoftmax, SigmoidsAndPrograms) {
   }
 }
 
+/// What the reference keeps is kept, of weights and of an argument; rates at
+/// both ends.
+TEST_P(MaskedSoftmax, Dropout) {
+  std::string s = kScores;
+  auto module = compileTwin(
+      "func.func @f(%s: " + s + ", %seed: i64) -> (" + s + ", " + s + ", " + s +
+      ") {\n%p = attn.masked_softmax %s causal(bottom_right) : " + s +
+      "\n%first = attn.dropout %p rate 0.4 seed(%seed) : " + s +
+      "\n%second = attn.dropout %s rate 0.4 seed(%seed) : " + s +
+      "\n%third = attn.dropout %s rate 1.0 seed(%seed) : " + s +
+      "\nreturn %first, %second, %third : " + s + ", " + s + ", " + s +
+      "\n}\n");
+  ASSERT_TRUE(module);
+  for (int64_t seed : {int64_t(3), -kHuge})
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall c = call();
+      Tensor64 x = c.floats({batch, 3, rows, keys});
+      c.index(seed);
+      Visibility visible = reference::causalBottomRight(rows, keys);
+      Tensor64 p = llvm::cantFail(reference::maskedSoftmax(x, visible)).weights;
+      reference::ScoreFunction program = reference::dropout(0.4, seed);
+      c.expect(*module,
+               {llvm::cantFail(reference::mapWeights(p, program, visible)),
+                llvm::cantFail(reference::mapWeights(x, program)),
+                Tensor64(llvm::ArrayRef(x.shape))});
+    }
+}
+
 INSTANTIATE_TWIN_TESTS(MaskedSoftmax);
 
 } // namespace

@@ -272,6 +272,21 @@ LogicalResult QKOp::verify() {
   return verifyExtents(*this);
 }
 
+LogicalResult AdditiveScoresOp::verify() {
+  Type query = getElementTypeOrSelf(getQuery().getType());
+  Type key = getElementTypeOrSelf(getKey().getType());
+  Type weight = getElementTypeOrSelf(getWeight().getType());
+  if (query.isF64() != key.isF64() || query.isF64() != weight.isF64())
+    return emitOpError() << "element types of query, key and weight must be "
+                            "equal or below f64, got "
+                         << query << ", " << key << " and " << weight
+                         << " (C1)";
+  if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
+      failed(verifyHeadDim(*this, "key", getKey(), "C2")))
+    return failure();
+  return verifyExtents(*this);
+}
+
 LogicalResult WeightedSumOp::verify() {
   if (failed(verifyHeadDim(*this, "value", getValue(), "C4")))
     return failure();
@@ -441,6 +456,21 @@ void ProbabilityMapOp::getAsmBlockArgumentNames(Region &region,
 }
 
 //===----------------------------------------------------------------------===//
+// dropout
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::verify() {
+  double rate = getRate().convertToDouble();
+  if (!(rate >= 0 && rate <= 1))
+    return emitOpError() << "rate must be in [0, 1], got " << rate << " (C1)";
+  return success();
+}
+
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  return getRate().isZero() ? getWeights() : Value();
+}
+
+//===----------------------------------------------------------------------===//
 // attention
 //===----------------------------------------------------------------------===//
 
@@ -470,6 +500,12 @@ LogicalResult AttentionOp::verify() {
                          << " but of value is " << value << " (C6)";
   if (getSink() && failed(verifyShaped(*this, "sink", getSink(), 1, "C11")))
     return failure();
+  if (Value weight = getAdditive()) {
+    auto type = dyn_cast<ShapedType>(weight.getType());
+    int64_t rank = type && type.hasRank() && type.getRank() == 2 ? 2 : 1;
+    if (failed(verifyShaped(*this, "additive", weight, rank, "C13")))
+      return failure();
+  }
   if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyHeadDim(*this, "value", getValue(), "C2")) ||
@@ -556,6 +592,8 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyShaped(*this, "sum", getSum(), 1, "C1")) ||
       (rank == 2 && failed(verifyHeadDim(*this, "query", getQuery(), "C2"))) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
+      (getAdditive() &&
+       failed(verifyShaped(*this, "additive", getAdditive(), 1, "C9"))) ||
       failed(verifyExtents(*this)))
     return failure();
   if (getHeadRows() && *getHeadRows() < 1)
@@ -565,6 +603,8 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyFinite(*this, "scale", *getScale(), false, "C7",
                           cast<FloatType>(getScoreType(getQuery())))))
     return failure();
+  if (getAdditive() && isPaired())
+    return emitOpError("additive scores take a query of rank 2 (C9)");
   for (Value rows : getUpcoming())
     if (failed(verifyShaped(*this, "upcoming", rows, 2, "C8")) ||
         failed(verifyHeadDim(*this, "upcoming", rows, "C8")))

@@ -81,7 +81,8 @@ private:
     auto first = AttentionOp::create(
         b, TypeRange{output.getType(), lse.getType()}, op.getQuery(),
         op.getKey(), value, ValueRange{output, lse}, op.getOffsets(),
-        op.getSink(), op.getScaleAttr(), UnitAttr(), ScheduleAttr());
+        op.getSink(), op.getAdditive(), op.getScaleAttr(), UnitAttr(),
+        ScheduleAttr());
     clonePrograms(first);
     return first;
   }
@@ -91,7 +92,7 @@ private:
     auto second = AttentionOp::create(
         b, TypeRange(op.getOutput().getType()), op.getQuery(), op.getKey(),
         op.getValue(), op.getOutput(), op.getOffsets(), Value(),
-        op.getScaleAttr(), b.getUnitAttr(), ScheduleAttr());
+        op.getAdditive(), op.getScaleAttr(), b.getUnitAttr(), ScheduleAttr());
     clonePrograms(second);
     Region &region = second.getScore();
     Type type = op.getProbability().getArgument(0).getType();

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -35,15 +36,21 @@ using namespace attn;
 
 namespace {
 
-/// `qk`, score ops in order, `masked_softmax`, ops on weights in order,
-/// `weighted_sum`.
+/// `qk` or `additive_scores`, score ops in order, `masked_softmax`, ops on
+/// weights in order, `weighted_sum`.
 struct Chain {
-  QKOp qk;
+  Operation *product = nullptr;
   SmallVector<Operation *> scoreOps;
   MaskedSoftmaxOp softmax;
   SmallVector<Operation *> weightOps;
   WeightedSumOp weightedSum;
 
+  Value query() const { return product->getOperand(0); }
+  Value key() const { return product->getOperand(1); }
+  /// The weight of additive scores, or null.
+  Value additive() const {
+    return isa<AdditiveScoresOp>(product) ? product->getOperand(2) : Value();
+  }
   bool hasSigmoid() { return softmax.getNormalizer() == Normalizer::Sigmoid; }
 };
 
@@ -76,7 +83,7 @@ Operation *findUnfusible(Region &program) {
 
 /// Says what became one kernel, in the order of evaluation.
 void remarkPassed(const Chain &chain) {
-  std::string ops = "attn.qk";
+  std::string ops = chain.product->getName().getStringRef().str();
   for (Operation *op : chain.scoreOps)
     ops += ", " + op->getName().getStringRef().str();
   MaskedSoftmaxOp softmax = chain.softmax;
@@ -122,7 +129,8 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
   Value weights = op.getWeights();
   while (!chain.softmax) {
     Operation *producer = weights.getDefiningOp();
-    if (!isa_and_nonnull<MaskedSoftmaxOp, ProbabilityMapOp>(producer))
+    if (!isa_and_nonnull<MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp>(
+            producer))
       return missed("the weights do not come from attn.masked_softmax");
     if (!producer->hasOneUse())
       return missed("the attention weights have other uses, so they must exist "
@@ -145,8 +153,10 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
       return missed("the scores are an argument, not a product of attn.qk");
     if (!producer->hasOneUse())
       return missed("the scores have other uses, so they must exist in memory");
-    if ((chain.qk = dyn_cast<QKOp>(producer)))
+    if (isa<QKOp, AdditiveScoresOp>(producer)) {
+      chain.product = producer;
       break;
+    }
     if (!isa<ScaleOp, SoftcapOp, BiasOp, ScoreMapOp>(producer))
       return missed("the scores pass through '" +
                     producer->getName().getStringRef() +
@@ -160,7 +170,7 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
     scores = producer->getOperand(0);
   }
   std::reverse(chain.scoreOps.begin(), chain.scoreOps.end());
-  auto key = cast<RankedTensorType>(chain.qk.getKey().getType());
+  auto key = cast<RankedTensorType>(chain.key().getType());
   auto value = cast<RankedTensorType>(op.getValue().getType());
   if (!key.isDynamicDim(1) && !value.isDynamicDim(1) &&
       key.getDimSize(1) != value.getDimSize(1))
@@ -169,10 +179,10 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
     return missed("the mask program uses '" +
                   culprit->getName().getStringRef() +
                   "', which is no scalar op");
-  for (Type type :
-       {chain.qk.getQuery().getType(), chain.qk.getKey().getType(),
-        op.getValue().getType(), chain.softmax.getScores().getType()}) {
-    Type element = getElementTypeOrSelf(type);
+  Value operands[] = {chain.query(), chain.key(), op.getValue(),
+                      chain.softmax.getScores()};
+  for (Value operand : operands) {
+    Type element = getElementTypeOrSelf(operand.getType());
     if (!isKernelType(element)) {
       std::string name;
       llvm::raw_string_ostream(name) << element;
@@ -230,7 +240,8 @@ public:
 
   void run() {
     b.setInsertionPoint(chain.weightedSum);
-    Type scoreType = getElementTypeOrSelf(chain.qk.getResult().getType());
+    Type scoreType =
+        getElementTypeOrSelf(chain.product->getResult(0).getType());
 
     // Scales that come first are the op's own. Kernels multiply the queries by
     // it, which neither overflows nor underflows for factors near 1; others
@@ -249,9 +260,9 @@ public:
     emitCaptures();
     Value init = emitInit();
     auto attention = AttentionOp::create(
-        b, TypeRange(init.getType()), chain.qk.getQuery(), chain.qk.getKey(),
+        b, TypeRange(init.getType()), chain.query(), chain.key(),
         chain.weightedSum.getValue(), init, ValueRange(),
-        chain.softmax.getSink(), b.getF64FloatAttr(scale),
+        chain.softmax.getSink(), chain.additive(), b.getF64FloatAttr(scale),
         chain.hasSigmoid() ? b.getUnitAttr() : UnitAttr(), ScheduleAttr());
     if (!program.empty() || chain.hasSigmoid())
       emitScoreProgram(attention.getScore(), program, scoreType);
@@ -266,15 +277,15 @@ public:
     rewriter.eraseOp(chain.softmax);
     for (Operation *op : llvm::reverse(chain.scoreOps))
       rewriter.eraseOp(op);
-    rewriter.eraseOp(chain.qk);
+    rewriter.eraseOp(chain.product);
   }
 
 private:
   /// Values outside the regions that the mask program reads.
   void emitCaptures() {
     if (chain.softmax.getAlignment() == Alignment::BottomRight) {
-      Value keys = tensor::DimOp::create(b, chain.qk.getKey(), 2);
-      Value queries = tensor::DimOp::create(b, chain.qk.getQuery(), 2);
+      Value keys = tensor::DimOp::create(b, chain.key(), 2);
+      Value queries = tensor::DimOp::create(b, chain.query(), 2);
       bottomRight = arith::SubIOp::create(b, keys, queries);
     }
   }
@@ -286,7 +297,7 @@ private:
     auto size = [&](Value value, int64_t d) -> OpFoldResult {
       return tensor::getMixedSize(b, b.getLoc(), value, d);
     };
-    Value query = chain.qk.getQuery();
+    Value query = chain.query();
     SmallVector<OpFoldResult> sizes{size(query, 0), size(query, 1),
                                     size(query, 2),
                                     size(chain.weightedSum.getValue(), 3)};
@@ -378,12 +389,28 @@ private:
 
   Value emitWeightOps(Value weight, ValueRange position) {
     for (Operation *op : chain.weightOps) {
+      if (auto dropout = dyn_cast<DropoutOp>(op)) {
+        weight = emitDropout(dropout, weight, position);
+        continue;
+      }
       SmallVector<Value> arguments{weight};
       llvm::append_range(arguments, position);
       weight = inlineProgram(b, cast<ProbabilityMapOp>(op).getProbability(),
                              arguments);
     }
     return weight;
+  }
+
+  Value emitDropout(DropoutOp op, Value weight, ValueRange position) {
+    auto type = cast<FloatType>(weight.getType());
+    double rate = op.getRate().convertToDouble();
+    Value isKept = emitIsKept(b, b.getLoc(), rate, op.getSeed(), position);
+    // Nothing is kept of rate 1, which has no inverse.
+    double factor = rate < 1 ? 1 / (1 - rate) : 1;
+    Value scaled = arith::MulFOp::create(
+        b, weight, arith::ConstantOp::create(b, b.getFloatAttr(type, factor)));
+    Value none = arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
+    return arith::SelectOp::create(b, isKept, scaled, none);
   }
 
   void emitProbabilityProgram(Region &region, Type type) {

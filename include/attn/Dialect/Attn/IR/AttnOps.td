@@ -165,6 +165,40 @@ def Attn_QKOp : Attn_Op<"qk", [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]>
   }];
 }
 
+def Attn_AdditiveScoresOp : Attn_Op<"additive_scores",
+    [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]> {
+  let summary = "scores `w . tanh(q + k)`";
+  let description = [{
+    `result[b, h, i, j] = sum_a weight[h, a] * tanh(query[b, h, i, a] + key[b, h / (Hq / Hkv), j, a])`
+    on projected queries and keys (Bahdanau et al., arXiv:1409.0473), accumulated
+    in f32 (f64 for f64 inputs). A `weight` of rank 1 is that of every head.
+
+    - C1: `query`, `key` and `weight` have equal element types or all are below
+      f64.
+    - C2: head dims of `query` and `key` are static, positive and equal.
+    - C3: batch extents are equal.
+    - C4: the key head count is positive and divides the query head count.
+    - C5: `result` is `[B, Hq, Sq, Skv]` of f32, or f64 for f64 inputs.
+    - C6: `weight` is `[A]` or `[Hq, A]`, where `A` is the head dim.
+
+    ```mlir
+    %s = attn.additive_scores %q, %k, %w : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<64xf32> -> tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor4:$query, Attn_Tensor4:$key,
+    TensorRankOf<[AnyFloat], [1, 2]>:$weight);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $weight attr-dict
+    `:` type($query) `,` type($key) `,` type($weight) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []>
     : Attn_Op<mnemonic, !listconcat([Attn_Reify,
         AllTypesMatch<["scores", "result"]>], traits)>;
@@ -367,6 +401,36 @@ def Attn_ProbabilityMapOp : Attn_Op<"probability_map",
   let hasRegionVerifier = 1;
 }
 
+def Attn_DropoutOp : Attn_Op<"dropout",
+    [Pure, AllTypesMatch<["weights", "result"]>, Attn_Reify]> {
+  let summary = "leaves out weights at random";
+  let description = [{
+    Each weight becomes 0 with probability `rate`; the others are divided by
+    `1 - rate` (Srivastava et al., JMLR 15, 2014). Rate 1 gives 0, rate 0 the
+    weights as they are.
+
+    What is left out depends on `seed` and on the pair's `(b, h, i, j)` alone,
+    never on how an op is tiled or split. The generator is Philox (Salmon et al.,
+    SC 2011): a word of `philox2x32-10` with counter `(i ^ x, j ^ y)` and key
+    `k`, where `k`, `x` and `y` are the first words of `philox4x32-10` with
+    counter `(b, h, 0, 0)` and key `seed`, low word first. A pair is kept if the
+    first word is at least `rate * 2^32`, rounded.
+
+    - C1: `rate` is in [0, 1].
+
+    ```mlir
+    %w = attn.dropout %p rate 0.1 seed(%seed) : tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$weights, F64Attr:$rate, I64:$seed);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $weights `rate` $rate `seed` `(` $seed `)` attr-dict `:` type($weights)
+  }];
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
 def Attn_WeightedSumOp : Attn_Op<"weighted_sum",
     [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]> {
   let summary = "`P V`";
@@ -428,6 +492,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     `unnormalized` leaves out the softmax: the weights of visible pairs are what
     the score region yields.
 
+    With `additive(%w)`, scores are `w . tanh(q + k)` as in
+    `attn.additive_scores` instead of dot products, times `scale`.
+
     - C1: `query`, `key`, `value` have rank 4 and float element types.
     - C2: head dims are static and positive; those of `query` and `key` are
       equal.
@@ -447,6 +514,8 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C11: `sink` is `[Hq]` of floats.
     - C12: with `unnormalized` there is one output, no sink and no probability
       region.
+    - C13: `additive` is `[D]` or `[Hq, D]` of floats, where `D` is the head dim
+      of `query`.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>)
@@ -460,7 +529,7 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
-    Optional<AnyShaped>:$sink,
+    Optional<AnyShaped>:$sink, Optional<AnyShaped>:$additive,
     F64Attr:$scale, UnitAttr:$unnormalized,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -470,6 +539,7 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $inits `:` type($inits) `)` `scale` $scale
     (`offsets` `(` $offsets^ `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`additive` `(` $additive^ `:` type($additive) `)`)?
     (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
@@ -543,7 +613,8 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     values, not where they are summed: it is homogeneous, `f(c p) = c f(p)` for
     positive `c`, so that it may come before the division by the sum. A weight
     of 0 stays 0. `unnormalized` adds `w v` to `acc` with the scores as weights,
-    and does not touch `max` and `sum`.
+    and does not touch `max` and `sum`. `additive` is as in `attn.attention`, for
+    one head.
 
     - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1, and
       `query` and `value` in panels, of rank 3.
@@ -555,11 +626,12 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     - C6: `head_rows` is positive.
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `upcoming` have rank 2 and a static second extent.
+    - C9: `additive` is `[D]` of floats, for a `query` of rank 2.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
-    Variadic<AnyMemRef>:$upcoming,
+    Variadic<AnyMemRef>:$upcoming, Optional<AnyShaped>:$additive,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<I64Attr>:$head_rows,
     UnitAttr:$unnormalized, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -571,6 +643,7 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
     (`scale` $scale^)? (`head_rows` $head_rows^)?
     (`upcoming` `(` $upcoming^ `:` type($upcoming) `)`)?
+    (`additive` `(` $additive^ `:` type($additive) `)`)?
     (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
