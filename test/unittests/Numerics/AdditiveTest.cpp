@@ -1,4 +1,4 @@
-//===- AdditiveTest.cpp - Additive scores, against f64 ------------------===//
+//===- AdditiveTest.cpp - Additive scores, against f64 --------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

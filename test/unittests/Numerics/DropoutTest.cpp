@@ -1,4 +1,4 @@
-//===- DropoutTest.cpp - Dropout on the fused path ----------------------===//
+//===- DropoutTest.cpp - Dropout on the fused path ------------------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- DropoutTest.cpp - Random numbers and what they keep --------------===//
+//===- DropoutTest.cpp - Random numbers and what they keep ----------------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
