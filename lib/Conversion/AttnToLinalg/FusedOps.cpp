@@ -131,7 +131,11 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
     scores = build.map(sizes, element, scores, [&](LoopBody &b) {
       Value pair[] = {op.getB(), op.getH(), b.add(op.getI(), b.loop(M)),
                       b.add(op.getJ(), b.loop(N))};
-      return applyPrograms(b, b.inputs[0], pair, op.getScore(), op.getMask(),
+      Value score = b.inputs[0];
+      if (op.getScale())
+        score =
+            b.mul(score, b.constant(element, op.getScale()->convertToDouble()));
+      return applyPrograms(b, score, pair, op.getScore(), op.getMask(),
                            op.getUnnormalized() ? 0.0 : -kInfinity);
     });
   }

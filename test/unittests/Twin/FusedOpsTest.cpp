@@ -456,8 +456,8 @@ TEST_P(FusedOps, UnnormalizedTiles) {
       ") {\n%c = arith.constant 0 : index\n%r:3 = attn.online_attention "
       "ins(%q, %k, %v : " +
       q + ", " + q + ", " + v + ") outs(%acc, %l, %l : " + v + ", " + l + ", " +
-      l + ") at(%c, %c, %c, %c) unnormalized" + kScoreRegion + kMaskRegion +
-      " -> " + v + ", " + l + ", " + l +
+      l + ") at(%c, %c, %c, %c) scale 0.5 unnormalized" + kScoreRegion +
+      kMaskRegion + " -> " + v + ", " + l + ", " + l +
       "\n%s = attn.merge_partials ins(%accs, %stats, %stats : " + acc + ", " +
       stats + ", " + stats + ") outs(%o : " + v + ") unnormalized -> " + v +
       "\nreturn %r#0, %r#1, %s : " + v + ", " + l + ", " + v + "\n}\n");
@@ -472,7 +472,7 @@ TEST_P(FusedOps, UnnormalizedTiles) {
   c.floats({rows, 5}, [](int64_t) { return NAN; });
   Tensor64 table = c.floats({4}), total({rows, 5});
   reference::AttentionOptions options;
-  options.scale = 1;
+  options.scale = 0.5;
   options.normalizer = reference::Normalizer::None;
   options.mask = isVisible;
   options.score = [&](double x, int64_t b, int64_t h, int64_t i, int64_t j) {
