@@ -7,7 +7,7 @@
 # ===------------------------------------------------------------------------===#
 #
 # Substitutions: the project's tools and those of LLVM by name, %python,
-# %tensors and %exits (Inputs/*.py), %{v3} and %{v4} (compile targets),
+# %tensors, %exits and %onnx (Inputs/*.py), %{v3} and %{v4} (compile targets),
 # %runner_libs (the runtime libraries of mlir-runner), %docs (the generated
 # reference), %tools (the folder of the tools), and the usual %s, %t.
 # Features for REQUIRES: avx2 and avx512 (of this host), asan, dev-full.
@@ -75,6 +75,14 @@ for script in ["tensors", "exits"]:
     config.substitutions.append(("%" + script, '"%s" "%s"' % (
         config.python_executable,
         os.path.join(config.test_source_root, "Inputs", script + ".py"))))
+
+# Models are text in the tests.
+config.substitutions.append(("%onnx", '"%s" "%s" "%s" "%s"' % (
+    config.python_executable,
+    os.path.join(config.test_source_root, "Inputs", "onnxmodel.py"),
+    config.attn_protoc,
+    os.path.join(config.test_source_root, "..", "lib", "Import", "ONNX",
+                 "Proto"))))
 
 if config.attn_sanitize:
     config.available_features.add("asan")

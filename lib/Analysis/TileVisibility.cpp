@@ -156,7 +156,8 @@ private:
   Linear computeLinear(Value value) {
     APInt literal;
     if (matchPattern(value, m_ConstantInt(&literal))) {
-      if (literal.getSignificantBits() > 41 ||
+      // With the sign, the largest one has 42 bits.
+      if (literal.getSignificantBits() > 42 ||
           std::abs(literal.getSExtValue()) > kLargestConstant)
         return {};
       return point(constant(literal.getSExtValue()));

@@ -13,6 +13,7 @@
 
 #include "RuntimeFunctions.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace {
@@ -55,6 +56,10 @@ void copy(char *to, const int64_t *toStrides, const char *from,
 void attnMemRefCopy(int64_t elementBytes, const attnUnrankedMemRef *source,
                     const attnUnrankedMemRef *destination) {
   View from(*source, elementBytes), to(*destination, elementBytes);
+  // An entry that updates a buffer in place copies it onto itself.
+  if (from.data == to.data &&
+      std::equal(from.strides, from.strides + source->rank, to.strides))
+    return;
   for (int64_t i = 0; i < source->rank; ++i)
     if (from.sizes[i] == 0)
       return;

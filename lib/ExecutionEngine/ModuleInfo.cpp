@@ -61,6 +61,12 @@ Error readValue(const json::Value &json, bool isResult, ValueInfo &value) {
     return malformed("type '" + type.value_or("") + "' is unknown");
   value.type = type->str();
   value.contiguous = object->getBoolean("contiguous").value_or(false);
+  if (const json::Value *updates = object->get("updates")) {
+    auto argument = updates->getAsInteger();
+    if (!isResult || !argument || *argument < 0)
+      return malformed("'updates' is no number of an argument");
+    value.updates = *argument;
+  }
   if (value.isScalar)
     return Error::success();
 
@@ -125,6 +131,8 @@ json::Object write(const ValueInfo &value, bool isResult) {
     object["dims"] = json::Array(value.dims);
   if (value.contiguous)
     object["contiguous"] = true;
+  if (value.updates >= 0)
+    object["updates"] = value.updates;
   return object;
 }
 

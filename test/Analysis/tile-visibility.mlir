@@ -189,3 +189,29 @@ func.func @lengths(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memr
   }
   return
 }
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// An offset from outside as fusion writes it, cut at the largest values that are
+// analysed: the loop ends at the diagonal, and blocks before it
+// have no mask.
+// CHECK-LABEL: func.func @cut_offset
+// CHECK: scf.for
+// CHECK: attn.online_attention
+// CHECK-NOT: mask {
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @cut_offset(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %offset: index) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %far = arith.constant 1099511627776 : index
+    %near = arith.constant -1099511627776 : index
+    %below = arith.minsi %offset, %far : index
+    %cut = arith.maxsi %below, %near : index
+    %diagonal = arith.addi %i, %cut : index
+    %x = arith.cmpi sle, %j, %diagonal : index
+    attn.yield %x : i1
+  }
+  return
+}

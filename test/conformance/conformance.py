@@ -11,9 +11,9 @@
 #
 #   conformance.py --attn-run=PATH --work=FOLDER [--filter=REGEX] [--verbose]
 #
-# Exits with 1 when a case fails, when one that must pass is unsupported, or when
-# the package has other cases than the table expects. Function bodies (cases that
-# end in `_expanded`) are graphs of many nodes and not run.
+# Exits with 1 when a case fails or is unsupported, or when the package has other
+# cases than the table expects. Function bodies (cases that end in `_expanded`)
+# are graphs of many nodes and not run.
 #
 # ===------------------------------------------------------------------------===#
 
@@ -46,9 +46,6 @@ EXPECTED = {
     "Gelu": 4,
     "MatMul": 7,
 }
-# Operators whose cases may be unsupported, with the reason in the table.
-OPTIONAL = {"LinearAttention"}
-
 Result = collections.namedtuple("Result", "op name status reason fused")
 
 
@@ -177,9 +174,7 @@ def main():
                   + (f": {result.reason}" if result.reason else ""))
     print_table(results)
     for result in results:
-        if result.status == "failed" or (
-                result.status == "unsupported" and result.op not in OPTIONAL):
-            good = False
+        good &= result.status == "passed"
     return 0 if good else 1
 
 

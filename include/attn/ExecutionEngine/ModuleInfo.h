@@ -15,12 +15,14 @@
 //                   "shape": [null, 12, null, 64], "dims": ["B", "H", "S", ""],
 //                   "contiguous": false},
 //                  {"name": "pos", "kind": "scalar", "type": "index"}],
-//      "results": [{"type": "f32", "shape": [null, null, 384]}],
+//      "results": [{"type": "f32", "shape": [null, null, 384], "updates": 0}],
 //      "checks":  ["text with {0} and {1}"],
 //      "remarks": ["..."]}]}
 //
-// `null` is an extent known at run time only. `dims` and `contiguous` may be
-// missing; the latter is for functions that ignore an argument's strides.
+// `null` is an extent known at run time only. `dims`, `contiguous` and
+// `updates` may be missing: `contiguous` is for functions that ignore an
+// argument's strides, `updates` is the argument whose buffer a result may
+// share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +53,8 @@ struct ValueInfo {
   std::vector<std::string> dims;
   /// The function ignores strides: a strided tensor is copied before the call.
   bool contiguous = false;
+  /// Of a result: the argument that it updates, whose buffer it may be, or -1.
+  int64_t updates = -1;
 };
 
 /// One entry function.

@@ -280,6 +280,31 @@ Tensor64 sinusoidal(int64_t s, int64_t d, int64_t offset = 0);
 std::vector<double> alibiSlopes(int64_t numHeads);
 
 //===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+/// `cache` [B, H, N, ...] with the rows of `update` [B, H, S, ...], S <= N, at
+/// rows at[b] + s. Rows outside of the cache are dropped; in a `rolling` one
+/// position p has row p mod N, and only negative positions are dropped.
+llvm::Expected<Tensor64> cacheUpdate(const Tensor64 &cache,
+                                     const Tensor64 &update,
+                                     llvm::ArrayRef<int64_t> at, bool rolling);
+
+/// [B, H, M * T, D] of pages [P, H, T, D], P > 0, and a table [B, M], whose
+/// numbers are clamped to the pages.
+llvm::Expected<Tensor64> gatherPages(const Tensor64 &pages,
+                                     const Tensor64 &table);
+
+/// Integers in [-127, 127] and one scale a row, the largest magnitude / 127.
+struct Quantized {
+  Tensor64 values, scale;
+};
+llvm::Expected<Quantized> quantize(const Tensor64 &x);
+
+/// [B, H, S, D] times [B, H, S].
+llvm::Expected<Tensor64> dequantize(const Tensor64 &x, const Tensor64 &scale);
+
+//===----------------------------------------------------------------------===//
 // Linear algebra
 //===----------------------------------------------------------------------===//
 

@@ -31,15 +31,31 @@ std::array<int64_t, 2> extentsOf(MemRefType dest) {
   return {dest.getDimSize(0), dest.getDimSize(1)};
 }
 
+/// Rows of the source, and of the dest, which has no others if it does not say.
+std::array<Value, 2> countRows(ImplicitLocOpBuilder &b, PackOp op) {
+  Value rows = memref::DimOp::create(b, op.getSource(), 0);
+  auto dest = cast<MemRefType>(op.getDest().getType());
+  int64_t all = extentsOf(dest)[0];
+  if (ShapedType::isDynamic(all))
+    return {rows, rows};
+  return {rows, arith::ConstantIndexOp::create(b, all)};
+}
+
+/// What row `r` is multiplied by: the factor, times the scale of integers.
+Value factorOf(ImplicitLocOpBuilder &b, PackOp op, Value factor, Value r) {
+  if (!op.getScales())
+    return factor;
+  Value scale = memref::LoadOp::create(b, op.getScales(), ValueRange{r});
+  return arith::MulFOp::create(b, toF32(b, scale), factor);
+}
+
 /// Row by row in scalars, for any layout and type.
 void packScalars(ImplicitLocOpBuilder &b, PackOp op, Value factor) {
   auto destType = cast<MemRefType>(op.getDest().getType());
-  auto [rowExtent, columnExtent] = extentsOf(destType);
   Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value rows = memref::DimOp::create(b, op.getSource(), 0);
+  auto [rows, allRows] = countRows(b, op);
   Value columns = memref::DimOp::create(b, op.getSource(), 1);
-  Value allRows = arith::ConstantIndexOp::create(b, rowExtent);
-  Value allColumns = arith::ConstantIndexOp::create(b, columnExtent);
+  Value allColumns = arith::ConstantIndexOp::create(b, extentsOf(destType)[1]);
   Value none = constantF32(b, 0.0f);
   auto storeAt = [&](Value value, Value r, Value d) {
     SmallVector<Value> indices{r, d};
@@ -52,10 +68,11 @@ void packScalars(ImplicitLocOpBuilder &b, PackOp op, Value factor) {
                             op.getDest(), indices);
   };
   forEach(b, zero, rows, [&](Value r) {
+    Value scale = factorOf(b, op, factor, r);
     forEach(b, zero, columns, [&](Value d) {
       Value x =
           toF32(b, memref::LoadOp::create(b, op.getSource(), ValueRange{r, d}));
-      storeAt(arith::MulFOp::create(b, x, factor), r, d);
+      storeAt(arith::MulFOp::create(b, x, scale), r, d);
     });
     forEach(b, columns, allColumns, [&](Value d) { storeAt(none, r, d); });
   });
@@ -115,9 +132,9 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
   bool copy = !destType.getElementType().isF32();
   auto type = VectorType::get({copy ? 2 * e.getLanes() : e.getLanes()},
                               destType.getElementType());
-  Value zero = e.index(0), scale = copy ? Value() : e.broadcast(factor);
+  Value zero = e.index(0);
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  Value rows = memref::DimOp::create(b, op.getSource(), 0);
+  auto [rows, allRows] = countRows(b, op);
   Value columns = memref::DimOp::create(b, op.getSource(), 1);
   // Masks of narrow floats are slow before AVX-512.
   bool whole = cast<MemRefType>(op.getSource().getType()).getDimSize(1) ==
@@ -131,6 +148,7 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
              });
   };
   forEach(b, zero, rows, [&](Value row) {
+    Value scale = copy ? Value() : e.broadcast(factorOf(b, op, factor, row));
     forEachVector(row, [&](Value column) -> Value {
       Value mask;
       if (!whole)
@@ -147,7 +165,7 @@ void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
           b, e.loadWidened(op.getSource(), {row, column}, mask), scale);
     });
   });
-  forEach(b, rows, e.index(destType.getDimSize(0)),
+  forEach(b, rows, allRows,
           [&](Value row) { forEachVector(row, [&](Value) { return none; }); });
 }
 
@@ -287,10 +305,14 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
       constantF32(b, static_cast<float>(op.getFactor().convertToDouble()));
   Type from = source.getElementType(), to = dest.getElementType();
   int64_t vectorColumns = to.isF32() ? lanes : 2 * lanes;
-  // Vectors of 16-bit elements are masked, which AVX-512 alone can.
+  // Vectors of 16-bit elements are masked, which AVX-512 alone can, but for
+  // whole rows.
+  bool isAVX512 = target.getIsa() == ISA::AVX512;
   bool copies = from == to && from.getIntOrFloatBitWidth() == 16 &&
-                op.getFactor().isExactlyValue(1.0) &&
-                target.getIsa() == ISA::AVX512;
+                op.getFactor().isExactlyValue(1.0);
+  bool wholeRows =
+      source.getDimSize(1) == dest.getDimSize(1) && dest.getRank() == 2;
+  copies = copies && (isAVX512 || wholeRows);
   bool widens = to.isF32() && from.getIntOrFloatBitWidth() <= 32;
   bool unitColumns = hasUnitColumns(op.getSource());
   if (dest.getRank() == 3) {
@@ -312,7 +334,7 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
   }
   Value destT = getRowsInnermost(b, op.getDest());
   if (from.isF32() && to.isF32() && unitColumns && destT &&
-      source.getDimSize(1) == dest.getDimSize(1) &&
+      source.getDimSize(1) == dest.getDimSize(1) && !dest.isDynamicDim(0) &&
       dest.getDimSize(0) % lanes == 0)
     packTransposed(b, e, op, destT, factor);
   else if ((copies || widens) && unitColumns && hasUnitColumns(op.getDest()) &&

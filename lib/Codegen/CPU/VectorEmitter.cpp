@@ -158,6 +158,8 @@ Value VectorEmitter::loadWidened(Value memref, ValueRange indices, Value mask) {
         arith::ConstantOp::create(b, b.getZeroAttr(type)));
   else
     value = vector::LoadOp::create(b, type, memref, indices);
+  if (element.isInteger())
+    return arith::SIToFPOp::create(b, vectorType(), value);
   return element.isF32() ? value
                          : arith::ExtFOp::create(b, vectorType(), value);
 }
@@ -351,6 +353,8 @@ Value attn::constantF32(ImplicitLocOpBuilder &b, float value) {
 Value attn::toF32(ImplicitLocOpBuilder &b, Value scalar) {
   if (scalar.getType().isF32())
     return scalar;
+  if (scalar.getType().isInteger())
+    return arith::SIToFPOp::create(b, b.getF32Type(), scalar);
   if (scalar.getType().getIntOrFloatBitWidth() > 32)
     return arith::TruncFOp::create(b, b.getF32Type(), scalar);
   return arith::ExtFOp::create(b, b.getF32Type(), scalar);

@@ -24,6 +24,18 @@ public:
   void run();
 
 private:
+  /// Keys or values as they lie in memory.
+  struct Rows {
+    /// `[B, Hkv, N, D]`, or the pages `[P, Hkv, T, D]` of the block table.
+    mlir::Value memref;
+    /// One number a row of integers, or null.
+    mlir::Value scale;
+    /// Where blocks are copied to for kernels that cannot read them where they
+    /// are, or null.
+    mlir::Value scratch;
+    /// Batch element and head of the task.
+    llvm::SmallVector<mlir::Value> at;
+  };
   void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
   bool isPaired() const { return isPairedKernel(schedule.getKernel()); }
   /// bf16 queries stay exact where keys are bf16 too, so that the products are
@@ -102,11 +114,16 @@ private:
   void emitMaskedBlocks(mlir::Value queryTile, mlir::ValueRange at,
                         mlir::Value maskRows, mlir::Value keyBegin,
                         mlir::Value keyEnd);
-  /// A block of narrow floats as f32 in `scratch`, once for all rows of the
-  /// tile; f32 as it is.
-  mlir::Value widen(mlir::Value rows, mlir::Value scratch);
-  /// Scratch for a block of `operand` in f32, or null if that is f32.
-  mlir::Value allocateWidened(mlir::Value operand);
+  /// Rows [first, first + count) as kernels read them: where they are, or once
+  /// for all rows of the tile as floats in the scratch, one after the other.
+  mlir::Value readRows(const Rows &from, mlir::Value first, mlir::Value count);
+  /// Calls `copy` for the pages of rows [first, first + count): their view,
+  /// that of their scales or null, and the first one's distance from `first`.
+  void forEachPage(
+      const Rows &from, mlir::Value first, mlir::Value count,
+      llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> copy);
+  /// Allocates `rows.scratch` if blocks have to be copied.
+  void allocateScratch(Rows &rows);
   void emitBlock(mlir::Value queryTile, mlir::ValueRange at, mlir::Value key,
                  mlir::Value count, bool masked);
   mlir::ImplicitLocOpBuilder &b;
@@ -119,16 +136,13 @@ private:
   /// Heads of one tile.
   int64_t headGroup = 1;
   mlir::Value queryCount, keyCount, rows, acc, max, sum, additive;
-  /// Keys and values as the micro-kernel reads them, or scratch for a block.
-  mlir::Value key, value, keyBlock, valueBlock;
+  Rows keys, values;
   /// Rows that a kernel brings near by and by, and the first block it may do so
   /// in.
   llvm::SmallVector<mlir::Value> upcoming;
   mlir::Value firstFullKey;
   /// Query heads of one key head and of one value head.
   mlir::Value keyGroup, valueGroup;
-  /// Batch element and head of the task in keys and in values.
-  llvm::SmallVector<mlir::Value> keyAt, valueAt;
 };
 
 } // namespace attn

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Codegen/Common/BufferizableOpInterfaceImpl.h"
+#include "CacheUpdate.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -60,6 +61,52 @@ struct AttentionModel
     for (OpOperand &init : attention.getInitsMutable())
       outputs.push_back(operands[init.getOperandNumber()]);
     replaceOpWithBufferizedValues(rewriter, op, outputs);
+    return success();
+  }
+};
+
+/// New rows are written into the buffer of the cache: a copy of it, if others
+/// read the old one. A task copies the rows of one head.
+struct CacheUpdateModel
+    : BufferizableOpInterface::ExternalModel<CacheUpdateModel, CacheUpdateOp> {
+  static bool isCache(Operation *op, OpOperand &operand) {
+    return operand.get() == cast<CacheUpdateOp>(op).getCache() &&
+           operand.getOperandNumber() == 0;
+  }
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *op, OpOperand &operand,
+                               const AnalysisState &) const {
+    return isCache(op, operand);
+  }
+  AliasingValueList getAliasingValues(Operation *op, OpOperand &operand,
+                                      const AnalysisState &) const {
+    if (!isCache(op, operand))
+      return {};
+    return {{op->getResult(0), BufferRelation::Equivalent}};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto update = cast<CacheUpdateOp>(op);
+    FailureOr<Value> cache =
+        getBuffer(rewriter, update.getCache(), options, state);
+    FailureOr<Value> rows =
+        getBuffer(rewriter, update.getUpdate(), options, state);
+    if (failed(cache) || failed(rows))
+      return failure();
+    Value at = update.getAt();
+    if (isa<TensorType>(at.getType())) {
+      FailureOr<Value> buffer = getBuffer(rewriter, at, options, state);
+      if (failed(buffer))
+        return failure();
+      at = *buffer;
+    }
+    ImplicitLocOpBuilder b(op->getLoc(), rewriter);
+    emitCacheUpdate(b, *cache, *rows, at, update.getRolling());
+    replaceOpWithBufferizedValues(rewriter, op, *cache);
     return success();
   }
 };
@@ -212,5 +259,6 @@ void attn::registerBufferizableOpInterfaceExternalModels(
     AttentionOp::attachInterface<AttentionModel>(*context);
     SplitHeadsOp::attachInterface<SplitHeadsModel>(*context);
     MergeHeadsOp::attachInterface<MergeHeadsModel>(*context);
+    CacheUpdateOp::attachInterface<CacheUpdateModel>(*context);
   });
 }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CacheUpdate.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -129,6 +130,7 @@ LogicalResult ResultsToOutputsPass::convert(func::FuncOp func) {
         continue;
       }
       redirectHeads(value, func.getArgument(outputOf[i]));
+      redirectCache(value, func.getArgument(outputOf[i]));
       bufferization::MaterializeInDestinationOp::create(
           builder, op.getLoc(), Type(), value, func.getArgument(outputOf[i]),
           /*restrict=*/true, /*writable=*/true);

@@ -60,8 +60,10 @@ ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
   int64_t lanes = target.getLanes(), rowBytes = 0;
   for (Value operand : {op.getKey(), op.getValue()}) {
     auto type = cast<ShapedType>(operand.getType());
-    rowBytes = std::max(rowBytes,
-                        type.getDimSize(3) * type.getElementTypeBitWidth() / 8);
+    // Integers are read from a copy of the block in f32.
+    int64_t bits =
+        type.getElementType().isInteger() ? 32 : type.getElementTypeBitWidth();
+    rowBytes = std::max(rowBytes, type.getDimSize(3) * bits / 8);
   }
   int64_t keys = target.getL1() / 3 / rowBytes / lanes * lanes;
   keys = std::clamp<int64_t>(keys, lanes, 256);
@@ -71,8 +73,11 @@ ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
       /*split=*/2048);
 }
 
+/// Whether products of bf16 pairs can read the operands: they pack all keys and
+/// values, which lie one after the other.
 bool isAllBF16(AttentionOp op) {
-  return llvm::all_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
+  return !op.getTable() &&
+         llvm::all_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
                       [](Value operand) {
                         return getElementTypeOrSelf(operand.getType()).isBF16();
                       });

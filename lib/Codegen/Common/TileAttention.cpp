@@ -78,8 +78,12 @@ void AttentionTiling::run() {
   Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
   queryCount = x.dim(op.getQuery(), 2);
   keyCount = x.dim(op.getKey(), 2);
-  key = op.getKey();
-  value = op.getValue();
+  if (op.getTable())
+    keyCount = x.mul(x.dim(op.getTable(), 1), keyCount);
+  keys.memref = op.getKey();
+  keys.scale = op.getKeyScale();
+  values.memref = op.getValue();
+  values.scale = op.getValueScale();
   if (schedule.getKernel() == Kernel::FeaturesInLanes)
     return emitFewRows(batches);
   keyGroup = x.div(heads, x.dim(op.getKey(), 1));
@@ -104,9 +108,9 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   rows = x.min(x.constant(tileRows), x.sub(queryCount, firstRow));
   Value zero = x.constant(0);
   SmallVector<Value> own{batch, head};
-  keyAt = {batch, x.div(head, keyGroup)};
+  keys.at = {batch, x.div(head, keyGroup)};
   // Dynamic head counts may differ: each operand has its own groups.
-  valueAt = {batch, x.div(head, valueGroup)};
+  values.at = {batch, x.div(head, valueGroup)};
   Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
   int64_t headDim = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
   int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
@@ -120,7 +124,7 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   Value queryTile;
   double factor = 1.0;
   if (isPaired()) {
-    int64_t storedDim = cast<MemRefType>(key.getType()).getDimSize(3);
+    int64_t storedDim = cast<MemRefType>(keys.memref.getType()).getDimSize(3);
     queryTile = memref::AllocOp::create(
         b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
   } else {
@@ -131,7 +135,8 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   }
   PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
   int64_t storedValueDim =
-      isPaired() ? cast<MemRefType>(value.getType()).getDimSize(3) : valueDim;
+      isPaired() ? cast<MemRefType>(values.memref.getType()).getDimSize(3)
+                 : valueDim;
   acc = isPaired() ? allocate(b, {storedValueDim, tileRows})
                    : allocateSpread(storedValueDim);
   max = allocate(b, {tileRows});
@@ -141,8 +146,8 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   fill(b, sum, 0.0f);
   acc = transpose(b, acc);
 
-  keyBlock = allocateWidened(key);
-  valueBlock = allocateWidened(value);
+  allocateScratch(keys);
+  allocateScratch(values);
   // The next task is likely that of the rows before. A store of less than a
   // line reads it first.
   Value before = beginOfTile(firstRow);
@@ -234,7 +239,7 @@ void AttentionTiling::emitFewRows(Value batches) {
     b.setInsertionPointToStart(tasks.getBody());
     Value batch = tasks.getInductionVar(0), keyHead = tasks.getInductionVar(1),
           part = tasks.getInductionVar(2);
-    keyAt = valueAt = {batch, keyHead};
+    keys.at = values.at = {batch, keyHead};
     Value firstHead = x.mul(keyHead, x.constant(group));
 
     bool exact = scalesScores();
@@ -261,6 +266,8 @@ void AttentionTiling::emitFewRows(Value batches) {
     this->headRows = headRows;
     rows = x.constant(group * headRows);
     headGroup = group;
+    allocateScratch(keys);
+    allocateScratch(values);
     Value begin = x.mul(part, x.constant(split));
     Value end = x.min(keyCount, x.add(begin, x.constant(split)));
     emitBlocks(viewBlock(storage, 0, tileRows, headDim),
@@ -366,7 +373,8 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
            << ", which has dot products";
   for (Value operand : op->getOperands().take_front(4)) {
     Type element = getElementTypeOrSelf(operand.getType());
-    if (!isa<Float32Type, Float16Type, BFloat16Type>(element))
+    if (!isa<Float32Type, Float16Type, BFloat16Type>(element) &&
+        !element.isInteger(8))
       return op.emitOpError("has no kernel for the element type ") << element;
   }
   Kernel kernel = op.getSchedule()->getKernel();
@@ -377,6 +385,9 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
         return op.emitOpError("has the schedule of ")
                << stringifyKernel(kernel)
                << ", which takes bf16, but operands of " << element;
+  if (isPairedKernel(kernel) && op.getTable())
+    return op.emitOpError("has the schedule of ")
+           << stringifyKernel(kernel) << ", which reads no pages";
   for (Value operand : op->getOperands())
     if (isa<MemRefType>(operand.getType()) && !isStrided(operand))
       return op.emitOpError("must have strided operands to be tiled, got ")

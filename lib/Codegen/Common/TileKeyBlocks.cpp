@@ -147,10 +147,10 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
                     x.add(at[2], maskRows));
   // The next task is likely that of the rows before, which sees as many keys
   // before these.
-  if (!isPaired() && !isZeroInteger(bounds.lower)) {
+  if (!isPaired() && !op.getTable() && !isZeroInteger(bounds.lower)) {
     Value before = beginOfTile(bounds.lower);
-    emitPrefetch(op.getKey(), keyAt, before, bounds.lower);
-    emitPrefetch(op.getValue(), valueAt, before, bounds.lower);
+    emitPrefetch(op.getKey(), keys.at, before, bounds.lower);
+    emitPrefetch(op.getValue(), values.at, before, bounds.lower);
   }
   // Packed values are read by whole panels.
   if (isPaired())
@@ -227,39 +227,87 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   emitBlock(queryTile, at, key, count, /*masked=*/true);
 }
 
-Value AttentionTiling::widen(Value rows, Value scratch) {
-  if (!scratch)
-    return rows;
-  PackOp::create(b, TypeRange(), rows, scratch, b.getF64FloatAttr(1.0));
-  int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
-  return memref::SubViewOp::create(
-      b, scratch, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
-      ArrayRef<OpFoldResult>{memref::DimOp::create(b, rows, 0).getResult(),
-                             b.getIndexAttr(columns)},
-      ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+void AttentionTiling::forEachPage(
+    const Rows &from, Value first, Value count,
+    function_ref<void(Value, Value, Value)> copy) {
+  auto copyRows = [&](ArrayRef<Value> at, Value row, Value count,
+                      Value distance) {
+    copy(viewRows(b, from.memref, at, row, count),
+         from.scale ? viewRows(b, from.scale, at, row, count) : Value(),
+         distance);
+  };
+  if (!op.getTable())
+    return copyRows(from.at, first, count, x.constant(0));
+  Value pageRows =
+      x.constant(cast<MemRefType>(from.memref.getType()).getDimSize(2));
+  Value end = x.add(first, count), one = x.constant(1);
+  Value endPage = x.div(x.add(end, x.sub(pageRows, one)), pageRows);
+  auto loop = scf::ForOp::create(b, x.div(first, pageRows), endPage, one);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = loop.getInductionVar();
+  Value page =
+      memref::LoadOp::create(b, op.getTable(), ValueRange{from.at[0], number});
+  // The table is data: a number beyond the pool reads the last page.
+  Value last = x.sub(x.dim(from.memref, 0), one);
+  page = arith::IndexCastOp::create(b, b.getIndexType(), page);
+  page = b.createOrFold<arith::MaxSIOp>(x.min(page, last), x.constant(0));
+  Value pageBegin = x.mul(number, pageRows);
+  Value begin = b.createOrFold<arith::MaxSIOp>(first, pageBegin);
+  Value pageEnd = x.min(end, x.add(pageBegin, pageRows));
+  copyRows({page, from.at[1]}, x.sub(begin, pageBegin), x.sub(pageEnd, begin),
+           x.sub(begin, first));
 }
 
-Value AttentionTiling::allocateWidened(Value operand) {
-  auto type = cast<MemRefType>(operand.getType());
-  if (type.getElementType().isF32() ||
-      schedule.getKernel() != Kernel::QueriesInLanes)
-    return {};
-  return allocate(
-      b, {blockKeys, static_cast<int64_t>(llvm::alignTo(type.getDimSize(3),
-                                                        schedule.getLanes()))});
+Value AttentionTiling::readRows(const Rows &from, Value first, Value count) {
+  if (!from.scratch)
+    return viewRows(b, from.memref, from.at, first, count);
+  auto viewScratch = [&](Value row, Value rows, int64_t columns) -> Value {
+    return memref::SubViewOp::create(
+        b, from.scratch,
+        ArrayRef<OpFoldResult>{getAsOpFoldResult(row), b.getIndexAttr(0)},
+        ArrayRef<OpFoldResult>{getAsOpFoldResult(rows),
+                               b.getIndexAttr(columns)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+  };
+  auto type = cast<MemRefType>(from.scratch.getType());
+  forEachPage(
+      from, first, count, [&](Value rows, Value scales, Value distance) {
+        Value dest = op.getTable() ? viewScratch(distance, x.dim(rows, 0),
+                                                 type.getDimSize(1))
+                                   : from.scratch;
+        PackOp::create(b, TypeRange(), rows, dest, scales,
+                       b.getF64FloatAttr(1.0));
+      });
+  int64_t columns = cast<MemRefType>(from.memref.getType()).getDimSize(3);
+  return viewScratch(x.constant(0), count, columns);
+}
+
+void AttentionTiling::allocateScratch(Rows &rows) {
+  auto type = cast<MemRefType>(rows.memref.getType());
+  Type element = type.getElementType();
+  bool isFewRows = schedule.getKernel() == Kernel::FeaturesInLanes;
+  bool isCopied = op.getTable() || element.isInteger();
+  rows.scratch = {};
+  if (isPaired() || (!isCopied && (isFewRows || element.isF32())))
+    return;
+  // What is read as it comes is copied as it is.
+  Type scratch = b.getF32Type();
+  if (isFewRows && rows.memref == op.getKey() && scalesScores())
+    scratch = element;
+  int64_t columns = static_cast<int64_t>(
+      llvm::alignTo(type.getDimSize(3), schedule.getLanes()));
+  rows.scratch = memref::AllocOp::create(
+      b, MemRefType::get({blockKeys, columns}, scratch));
 }
 
 void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
                                 Value count, bool masked) {
-  Value keys = viewRows(b, this->key, keyAt, key, count);
-  Value values = isPaired() ? viewRows(b, value, valueAt,
+  Value keys = readRows(this->keys, key, count);
+  Value values = isPaired() ? viewRows(b, this->values.memref, this->values.at,
                                        x.div(key, x.constant(kPairedPanel)),
                                        x.ceilDiv(count, kPairedPanel))
-                            : viewRows(b, value, valueAt, key, count);
-  if (schedule.getKernel() == Kernel::QueriesInLanes) {
-    keys = widen(keys, keyBlock);
-    values = widen(values, valueBlock);
-  }
+                            : readRows(this->values, key, count);
   // The first block that has room for it brings what the task needs next.
   SmallVector<Value> soon;
   if (!masked && !upcoming.empty()) {

@@ -30,17 +30,18 @@ constexpr int64_t kHeadsPerThread = 8;
 
 void AttentionTiling::emitPairedTasks(Value batches, Value heads) {
   Value one = x.constant(1), none = x.constant(0);
-  Value valueHeads = x.dim(value, 1), tiles = x.ceilDiv(queryCount, tileRows);
+  Value valueHeads = x.dim(values.memref, 1),
+        tiles = x.ceilDiv(queryCount, tileRows);
   Value enough = x.mul(ThreadCountOp::create(b), x.constant(kHeadsPerThread));
   Value ownsHead = b.createOrFold<arith::CmpIOp>(
       arith::CmpIPredicate::sge, x.mul(batches, valueHeads), enough);
   packKeys(batches);
-  Value source = value;
+  Value source = values.memref;
   int64_t valueDim =
-      llvm::alignTo(cast<MemRefType>(value.getType()).getDimSize(3), 16);
-  value =
-      allocatePacked(batches, value, {valueDim, kPairedPanel}, kPairedPanel);
-  emitPackTasks(x.select(ownsHead, none, batches), source, value);
+      llvm::alignTo(cast<MemRefType>(source.getType()).getDimSize(3), 16);
+  values.memref =
+      allocatePacked(batches, source, {valueDim, kPairedPanel}, kPairedPanel);
+  emitPackTasks(x.select(ownsHead, none, batches), source, values.memref);
 
   auto tasks = scf::ForallOp::create(
       b,
@@ -57,7 +58,7 @@ void AttentionTiling::emitPairedTasks(Value batches, Value heads) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(packs.getBody());
-    packChunk(source, value, {batch, head}, packs.getInductionVar());
+    packChunk(source, values.memref, {batch, head}, packs.getInductionVar());
   }
   auto emitFor = [&](Value count) -> Value {
     auto loop =
@@ -74,15 +75,15 @@ void AttentionTiling::emitPairedTasks(Value batches, Value heads) {
 }
 
 void AttentionTiling::packKeys(Value batches) {
-  int64_t keyDim = llvm::alignTo(cast<MemRefType>(key.getType()).getDimSize(3),
-                                 kPairedPanel);
+  int64_t keyDim = llvm::alignTo(
+      cast<MemRefType>(keys.memref.getType()).getDimSize(3), kPairedPanel);
   Value inPlace = isPackedKey();
   if (inPlace)
     batches = x.select(inPlace, x.constant(0), batches);
-  Value packed = allocatePacked(batches, key, {keyDim}, 1);
-  emitPackTasks(batches, key, packed);
+  Value packed = allocatePacked(batches, keys.memref, {keyDim}, 1);
+  emitPackTasks(batches, keys.memref, packed);
   if (!inPlace) {
-    key = packed;
+    keys.memref = packed;
     return;
   }
   auto type = cast<MemRefType>(packed.getType());
@@ -90,13 +91,13 @@ void AttentionTiling::packKeys(Value batches) {
       b.getContext(), ShapedType::kDynamic,
       {ShapedType::kDynamic, ShapedType::kDynamic, keyDim, 1});
   type = MemRefType::get(type.getShape(), type.getElementType(), layout);
-  key =
-      arith::SelectOp::create(b, inPlace, memref::CastOp::create(b, type, key),
-                              memref::CastOp::create(b, type, packed));
+  keys.memref = arith::SelectOp::create(
+      b, inPlace, memref::CastOp::create(b, type, keys.memref),
+      memref::CastOp::create(b, type, packed));
 }
 
 Value AttentionTiling::isPackedKey() {
-  auto type = cast<MemRefType>(key.getType());
+  auto type = cast<MemRefType>(keys.memref.getType());
   int64_t keyDim = type.getDimSize(3), offset;
   SmallVector<int64_t> strides;
   if (!type.getElementType().isBF16() || keyDim % kPairedPanel ||
@@ -110,8 +111,8 @@ Value AttentionTiling::isPackedKey() {
                                          x.sub(count, x.roundDown(count, of)),
                                          x.constant(0));
   };
-  auto memory = memref::ExtractStridedMetadataOp::create(b, key);
-  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, key);
+  auto memory = memref::ExtractStridedMetadataOp::create(b, keys.memref);
+  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, keys.memref);
   Value bytes = x.mul(memory.getOffset(), x.constant(2));
   Value conditions[] = {isMultiple(keyCount, kPairedPanel),
                         isMultiple(x.add(start, bytes), 2 * kPairedPanel),

@@ -31,9 +31,10 @@ Results lowerOp(TensorLoops &build, Operation *op) {
   return llvm::TypeSwitch<Operation *, Results>(op)
       .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, AdditiveScoresOp, ScaleOp,
             SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp,
-            DropoutOp, WeightedSumOp, PackOp>(
+            DropoutOp, WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp,
+            DequantizeOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
-      .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp>(
+      .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp, QuantizeOp>(
           [&](auto typed) { return attn::lower(build, typed); })
       .Default([](Operation *) { return Results(); });
 }
@@ -79,15 +80,18 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
 
 private:
   void remarkUnfused(func::FuncOp func, Operation *op) {
-    if (!isa<QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp, BiasOp, ScoreMapOp,
-             MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp, WeightedSumOp>(op))
+    StringRef cost = "its scores take O(Sq*Skv) memory";
+    if (isa<GatherPagesOp, DequantizeOp>(op))
+      cost = "its result is a copy";
+    else if (!isa<QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp, BiasOp,
+                  ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
+                  WeightedSumOp>(op))
       return;
     remark::missed(
         op->getLoc(),
         remark::RemarkOpts::name("unfused").category("attn").function(
             func.getSymName()))
-        << (op->getName().getStringRef().str() +
-            " is not fused: its scores take O(Sq*Skv) memory");
+        << (op->getName().getStringRef() + " is not fused: " + cost).str();
   }
 };
 

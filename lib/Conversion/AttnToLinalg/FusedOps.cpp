@@ -58,7 +58,16 @@ static Value maximum(ScalarBuilder &build, Value a, Value b) {
 //===----------------------------------------------------------------------===//
 
 Results attn::lower(TensorLoops &build, AttentionOp op) {
-  Value raw = buildScores(build, op.getQuery(), op.getKey(), op.getAdditive());
+  Type output = getElementTypeOrSelf(op.getOutput().getType());
+  auto read = [&](Value operand, Value scale) {
+    if (scale)
+      operand = buildDequantized(build, operand, scale, output);
+    return op.getTable() ? buildPages(build, operand, op.getTable()) : operand;
+  };
+  Value value = read(op.getValue(), op.getValueScale());
+  Value raw =
+      buildScores(build, op.getQuery(), read(op.getKey(), op.getKeyScale()),
+                  op.getAdditive());
   Type element = getElementTypeOrSelf(raw.getType());
   Value scores = build.map(build.sizes(raw), element, raw, [&](LoopBody &b) {
     Value score = b.mul(b.inputs[0],
@@ -74,7 +83,7 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
                          op.getUnnormalized() ? 0.0 : -kInfinity);
   });
   if (op.getUnnormalized())
-    return {buildWeightedSum(build, scores, scores, 0.0, op.getValue())};
+    return {buildWeightedSum(build, scores, scores, 0.0, value)};
   Softmax softmax = buildSoftmax(build, scores, op.getSink());
   Value weights = softmax.weights, selector = scores;
   double absent = -kInfinity;
@@ -83,8 +92,7 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
         build, weights, scores, op.getProbability(), op.getOffsets());
     absent = 0.0;
   }
-  Results results{
-      buildWeightedSum(build, weights, selector, absent, op.getValue())};
+  Results results{buildWeightedSum(build, weights, selector, absent, value)};
   if (Value init = op.getLogSumExp()) {
     Type type = getElementTypeOrSelf(init.getType());
     results.push_back(build.map(
@@ -287,8 +295,9 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
 
 Value attn::lower(TensorLoops &build, PackOp op) {
   Type type = getElementTypeOrSelf(op.getDest().getType());
-  Type element = getSumType(
-      type.isF64() ? type : getElementTypeOrSelf(op.getSource().getType()));
+  Type source = getElementTypeOrSelf(op.getSource().getType());
+  bool isInteger = source.isInteger();
+  Type element = getSumType(type.isF64() || isInteger ? type : source);
   Value rows = build.dim(op.getSource(), 0);
   Value columns = build.dim(op.getSource(), 1);
   return build.map(build.sizes(op.getDest()), type, {}, [&](LoopBody &b) {
@@ -300,7 +309,13 @@ Value attn::lower(TensorLoops &build, PackOp op) {
                b.builder, b.loc, inside,
                [&](OpBuilder &nested, Location loc) {
                  ScalarBuilder s(nested, loc);
-                 Value x = s.cast(s.load(op.getSource(), {r, d}), element);
+                 Value x = s.load(op.getSource(), {r, d});
+                 if (isInteger) {
+                   x = arith::SIToFPOp::create(nested, loc, element, x);
+                   x = s.mul(x, s.cast(s.load(op.getScales(), r), element));
+                 } else {
+                   x = s.cast(x, element);
+                 }
                  x = s.mul(
                      x, s.constant(element, op.getFactor().convertToDouble()));
                  scf::YieldOp::create(nested, loc, s.cast(x, type));

@@ -32,6 +32,11 @@ mlir::Value lower(TensorLoops &build, DropoutOp op);
 mlir::Value lower(TensorLoops &build, WeightedSumOp op);
 
 // The fused op and the tile ops, on tensors.
+mlir::Value lower(TensorLoops &build, CacheUpdateOp op);
+mlir::Value lower(TensorLoops &build, GatherPagesOp op);
+mlir::Value lower(TensorLoops &build, DequantizeOp op);
+Results lower(TensorLoops &build, QuantizeOp op);
+
 Results lower(TensorLoops &build, AttentionOp op);
 Results lower(TensorLoops &build, OnlineAttentionOp op);
 Results lower(TensorLoops &build, MergePartialsOp op);
@@ -80,6 +85,14 @@ mlir::Value buildProbabilityMap(TensorLoops &build, mlir::Value weights,
 mlir::Value buildWeightedSum(TensorLoops &build, mlir::Value weights,
                              mlir::Value selector, double absent,
                              mlir::Value value);
+
+/// `[B, H, M * T, D]` of pages `[P, H, T, D]` and a block table `[B, M]`.
+mlir::Value buildPages(TensorLoops &build, mlir::Value pages,
+                       mlir::Value table);
+
+/// Integers times one scale a row, as elements of `element`.
+mlir::Value buildDequantized(TensorLoops &build, mlir::Value input,
+                             mlir::Value scale, mlir::Type element);
 
 } // namespace attn
 

@@ -17,6 +17,7 @@ mlir::LogicalResult importAttention(Node &node);
 mlir::LogicalResult importFlexAttention(Node &node);
 mlir::LogicalResult importGelu(Node &node);
 mlir::LogicalResult importLayerNormalization(Node &node);
+mlir::LogicalResult importLinearAttention(Node &node);
 mlir::LogicalResult importMatMul(Node &node);
 mlir::LogicalResult importRMSNormalization(Node &node);
 mlir::LogicalResult importRotaryEmbedding(Node &node);

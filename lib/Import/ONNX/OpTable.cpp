@@ -14,6 +14,8 @@ using llvm::StringLiteral;
 static constexpr StringLiteral attentionInputs[] = {
     "Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen"};
 static constexpr StringLiteral flexInputs[] = {"Q", "K", "V"};
+static constexpr StringLiteral linearInputs[] = {"query",      "key",   "value",
+                                                 "past_state", "decay", "beta"};
 static constexpr StringLiteral unaryInputs[] = {"X"};
 static constexpr StringLiteral normInputs[] = {"X", "scale", "B"};
 static constexpr StringLiteral matMulInputs[] = {"A", "B"};
@@ -24,6 +26,7 @@ static const OpEntry table[] = {
     {"", "Attention", 23, 3, attentionInputs, 4, importAttention},
     {"", "Gelu", 20, 1, unaryInputs, 1, importGelu},
     {"", "LayerNormalization", 17, 2, normInputs, 3, importLayerNormalization},
+    {"", "LinearAttention", 27, 3, linearInputs, 2, importLinearAttention},
     {"", "MatMul", 1, 2, matMulInputs, 1, importMatMul},
     {"", "RMSNormalization", 23, 2,
      llvm::ArrayRef<StringLiteral>(normInputs).take_front(2), 1,

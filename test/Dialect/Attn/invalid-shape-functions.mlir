@@ -177,3 +177,19 @@ func.func @cuts(%x: tensor<?xf32>) -> tensor<?xf32> {
   } : tensor<?xf32> to tensor<?xf32>
   return %0 : tensor<?xf32>
 }
+
+// -----
+
+// A loop that walks one slice too far.
+func.func @loop_beyond(%x: tensor<5x4xf32>, %init: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %0 = scf.for %i = %c0 to %c6 step %c1 iter_args(%sum = %init) -> tensor<1x4xf32> {
+    // expected-error @+1 {{'tensor.extract_slice' has run-time extents inside of 'scf.for', which cannot be checked}}
+    %s = tensor.extract_slice %x[%i, 0] [1, 4] [1, 1] : tensor<5x4xf32> to tensor<1x4xf32>
+    %1 = arith.addf %sum, %s : tensor<1x4xf32>
+    scf.yield %1 : tensor<1x4xf32>
+  }
+  return %0 : tensor<1x4xf32>
+}

@@ -13,7 +13,7 @@ func.func @pack_c1(%s: memref<4x4x64xf32>, %d: memref<64x64xf32>) {
 
 // pack C1: float element types
 func.func @pack_c1_type(%s: memref<4x64xi32>, %d: memref<64x64xf32>) {
-  // expected-error @+1 {{source must have a float element type, got 'i32' (C1)}}
+  // expected-error @+1 {{source must have a float element type or i8, got 'i32' (C1)}}
   attn.pack ins(%s : memref<4x64xi32>) outs(%d : memref<64x64xf32>) factor 1.0
   return
 }
@@ -21,9 +21,9 @@ func.func @pack_c1_type(%s: memref<4x64xi32>, %d: memref<64x64xf32>) {
 // -----
 
 // pack C2: the destination is static
-func.func @pack_c2(%s: memref<4x64xf32>, %d: memref<?x64xf32>) {
-  // expected-error @+1 {{dest must have static extents, got 'memref<?x64xf32>' (C2)}}
-  attn.pack ins(%s : memref<4x64xf32>) outs(%d : memref<?x64xf32>) factor 1.0
+func.func @pack_c2(%s: memref<4x64xf32>, %d: memref<64x?xf32>) {
+  // expected-error @+1 {{dest must have static extents, got 'memref<64x?xf32>' (C2)}}
+  attn.pack ins(%s : memref<4x64xf32>) outs(%d : memref<64x?xf32>) factor 1.0
   return
 }
 

@@ -196,6 +196,25 @@ func.func @tiles_on_tensors(%source: tensor<?x64xf16>, %tile: tensor<64x64xf32>,
   return %state#0, %result : tensor<64x32xf32>, tensor<?x32xf16>
 }
 
+// CHECK-LABEL: func.func @caches
+// CHECK: attn.cache_update {{.*}} at(%{{.*}} : index) :
+// CHECK: attn.cache_update {{.*}} at(%{{.*}} : tensor<?xi32>) rolling :
+// CHECK: attn.quantize %{{.*}} : tensor<?x2x16x4xf32>
+// CHECK: attn.dequantize {{.*}} -> tensor<?x2x16x4xf32>
+// CHECK: attn.gather_pages {{.*}} -> tensor<?x2x?x4xf32>
+// CHECK: attn.attention {{.*}} table(%{{.*}} : tensor<?x?xi32>) key_scale(%{{.*}} : tensor<?x2x16xf32>) value_scale(
+func.func @caches(%c: tensor<?x2x?x4xf32>, %u: tensor<?x2x?x4xf32>, %at: index, %ats: tensor<?xi32>,
+                  %s: tensor<?x2x?xf32>, %p: tensor<?x2x16x4xf32>, %t: tensor<?x?xi32>) -> tensor<?x2x?x4xf32> {
+  %0 = attn.cache_update %c, %u at(%at : index) : tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>
+  %1 = attn.cache_update %s, %s at(%ats : tensor<?xi32>) rolling : tensor<?x2x?xf32>, tensor<?x2x?xf32>
+  %8, %scale = attn.quantize %p : tensor<?x2x16x4xf32>
+  %d = attn.dequantize %8, %scale : tensor<?x2x16x4xi8>, tensor<?x2x16xf32> -> tensor<?x2x16x4xf32>
+  %k = attn.gather_pages %d, %t : tensor<?x2x16x4xf32>, tensor<?x?xi32> -> tensor<?x2x?x4xf32>
+  %o = attn.attention ins(%k, %8, %8 : tensor<?x2x?x4xf32>, tensor<?x2x16x4xi8>, tensor<?x2x16x4xi8>) outs(%c : tensor<?x2x?x4xf32>)
+      scale 1.0 table(%t : tensor<?x?xi32>) key_scale(%scale : tensor<?x2x16xf32>) value_scale(%scale : tensor<?x2x16xf32>) -> tensor<?x2x?x4xf32>
+  return %o : tensor<?x2x?x4xf32>
+}
+
 // CHECK-LABEL: func.func @threads
 // CHECK: attn.thread_count
 func.func @threads() -> index {

@@ -133,6 +133,12 @@
 // RUN: %{run} | FileCheck %s --check-prefix=EMPTY
 // EMPTY: result 0: f32 [0], empty
 
+// A loop over the rows of a tensor, whose slices are inside by its bounds.
+// REDEFINE: %{inputs} = --function=rows --input=ones
+// RUN: %{run} | FileCheck %s --check-prefix=ROWS
+// ROWS: result 0: f32 [1, 4], min 5, max 5, mean 5
+// ROWS: check result 0: passed
+
 func.func @extract(%x: tensor<?xf32> {attn.name = "x"}, %i: index) -> tensor<1xf32> {
   %0 = tensor.extract %x[%i] : tensor<?xf32>
   %1 = tensor.from_elements %0 : tensor<1xf32>
@@ -244,4 +250,19 @@ func.func @buffer(%n: index, %m: index) -> tensor<1xf32> {
   %2 = tensor.extract %1[%c0, %c0] : tensor<?x?xf32>
   %3 = tensor.from_elements %2 : tensor<1xf32>
   return %3 : tensor<1xf32>
+}
+
+func.func @rows(%x: tensor<5x4xf32>) -> tensor<1x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %init = tensor.empty() : tensor<1x4xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%init : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %0 = scf.for %i = %c0 to %c5 step %c1 iter_args(%sum = %none) -> tensor<1x4xf32> {
+    %s = tensor.extract_slice %x[%i, 0] [1, 4] [1, 1] : tensor<5x4xf32> to tensor<1x4xf32>
+    %1 = linalg.add ins(%sum, %s : tensor<1x4xf32>, tensor<1x4xf32>) outs(%sum : tensor<1x4xf32>) -> tensor<1x4xf32>
+    scf.yield %1 : tensor<1x4xf32>
+  }
+  return %0 : tensor<1x4xf32>
 }

@@ -24,7 +24,7 @@ constexpr const char *kText =
     R"("name":"q","shape":[null,12,null,64],"type":"f32"},)"
     R"({"kind":"scalar","name":"n","type":"index"}],)"
     R"("checks":["extent {0} and {1}"],"name":"f","remarks":["why"],)"
-    R"("results":[{"shape":[null],"type":"bf16"}]}]})";
+    R"("results":[{"shape":[null],"type":"bf16","updates":0}]}]})";
 
 TEST(ModuleInfo, ReadsAndWritesTheSameText) {
   auto info = ModuleInfo::parse(kText);
@@ -41,6 +41,7 @@ TEST(ModuleInfo, ReadsAndWritesTheSameText) {
   EXPECT_FALSE(function->args[0].contiguous);
   EXPECT_TRUE(function->args[1].isScalar);
   EXPECT_EQ(function->results[0].type, "bf16");
+  EXPECT_EQ(function->results[0].updates, 0);
   EXPECT_THAT(function->checks, testing::ElementsAre("extent {0} and {1}"));
   EXPECT_THAT(function->remarks, testing::ElementsAre("why"));
   EXPECT_EQ(info->str(), kText);
@@ -69,6 +70,8 @@ TEST(ModuleInfo, RefusesMalformedText) {
            R"("dims":["a","b"]})"),
       with(R"({"name":"q","kind":"tensor","type":"f32","shape":[1],)"
            R"("dims":[1]})"),
+      with(R"({"name":"q","kind":"tensor","type":"f32","shape":[1],)"
+           R"("updates":0})"),
   };
   for (const std::string &text : texts) {
     auto info = ModuleInfo::parse(text);

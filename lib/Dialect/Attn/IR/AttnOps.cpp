@@ -30,17 +30,21 @@ using namespace attn;
 
 namespace {
 
-/// Rank and float element type of one shaped operand of the tile ops.
+/// Rank and float element type of one shaped operand of the tile ops; i8 too,
+/// if asked.
 LogicalResult verifyShaped(Operation *op, StringRef name, Value value,
-                           int64_t rank, StringRef label) {
+                           int64_t rank, StringRef label,
+                           bool integers = false) {
   auto type = dyn_cast<ShapedType>(value.getType());
   if (!type || !type.hasRank() || type.getRank() != rank ||
       !isa<RankedTensorType, MemRefType>(type))
     return op->emitOpError()
            << name << " must be a tensor or memref of rank " << rank << ", got "
            << value.getType() << " (" << label << ")";
-  if (!isa<FloatType>(type.getElementType()))
-    return op->emitOpError() << name << " must have a float element type, got "
+  if (!isa<FloatType>(type.getElementType()) &&
+      !(integers && type.getElementType().isInteger(8)))
+    return op->emitOpError() << name << " must have a float element type"
+                             << (integers ? " or i8" : "") << ", got "
                              << type.getElementType() << " (" << label << ")";
   return success();
 }
@@ -476,8 +480,9 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
 
 LogicalResult AttentionOp::verify() {
   if (failed(verifyShaped(*this, "query", getQuery(), 4, "C1")) ||
-      failed(verifyShaped(*this, "key", getKey(), 4, "C1")) ||
-      failed(verifyShaped(*this, "value", getValue(), 4, "C1")))
+      failed(verifyShaped(*this, "key", getKey(), 4, "C1", true)) ||
+      failed(verifyShaped(*this, "value", getValue(), 4, "C1", true)) ||
+      failed(verifyCache()))
     return failure();
   if (getInits().empty() || getInits().size() > 2)
     return emitOpError() << "must have one or two outputs, got "
@@ -495,7 +500,7 @@ LogicalResult AttentionOp::verify() {
   }
   Type value = getElementTypeOrSelf(getValue().getType());
   Type output = getElementTypeOrSelf(getOutput().getType());
-  if (value != output)
+  if (value != output && !value.isInteger())
     return emitOpError() << "element type of output is " << output
                          << " but of value is " << value << " (C6)";
   if (getSink() && failed(verifyShaped(*this, "sink", getSink(), 1, "C11")))
@@ -503,7 +508,7 @@ LogicalResult AttentionOp::verify() {
   if (Value weight = getAdditive()) {
     auto type = dyn_cast<ShapedType>(weight.getType());
     int64_t rank = type && type.hasRank() && type.getRank() == 2 ? 2 : 1;
-    if (failed(verifyShaped(*this, "additive", weight, rank, "C13")))
+    if (failed(verifyShaped(*this, "additive", weight, rank, "C15")))
       return failure();
   }
   if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
@@ -518,15 +523,15 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "offsets must be none or four, got "
                          << getOffsets().size() << " (C8)";
   if (getUnnormalized() && getLogSumExp())
-    return emitOpError("unnormalized weights have no log-sum-exp (C12)");
+    return emitOpError("unnormalized weights have no log-sum-exp (C14)");
   if (getUnnormalized() && getSink())
-    return emitOpError("unnormalized weights have no sink (C12)");
+    return emitOpError("unnormalized weights have no sink (C14)");
   return verifyDestination(*this, "C10");
 }
 
 LogicalResult AttentionOp::verifyRegions() {
   if (getUnnormalized() && !getProbability().empty())
-    return emitOpError("unnormalized weights have no probability region (C12)");
+    return emitOpError("unnormalized weights have no probability region (C14)");
   return verifyPrograms(*this, getScore(), getMask(), getProbability(),
                         getScoreType(getQuery()), "C9");
 }
@@ -549,22 +554,32 @@ void AttentionOp::getEffects(
 
 LogicalResult PackOp::verify() {
   bool panels = isInPanels(getDest());
-  if (failed(verifyShaped(*this, "source", getSource(), 2, "C1")) ||
+  if (failed(verifyShaped(*this, "source", getSource(), 2, "C1", true)) ||
       failed(verifyShaped(*this, "dest", getDest(), panels ? 3 : 2, "C1")))
     return failure();
   auto source = cast<ShapedType>(getSource().getType());
   auto dest = cast<ShapedType>(getDest().getType());
-  if (!dest.hasStaticShape())
-    return emitOpError() << "dest must have static extents, got " << dest
-                         << " (C2)";
+  for (int64_t d = panels ? 0 : 1; d < dest.getRank(); ++d)
+    if (dest.isDynamicDim(d))
+      return emitOpError() << "dest must have static extents, got " << dest
+                           << " (C2)";
   SmallVector<int64_t> extents(dest.getShape());
   if (panels)
     extents = {extents[1], extents[0] * extents[2]};
   for (int64_t d : {0, 1})
-    if (!source.isDynamicDim(d) && source.getDimSize(d) > extents[d])
+    if (!source.isDynamicDim(d) && !ShapedType::isDynamic(extents[d]) &&
+        source.getDimSize(d) > extents[d])
       return emitOpError() << "extent " << d << " of source is "
                            << source.getDimSize(d) << ", more than of dest, "
                            << extents[d] << " (C2)";
+  bool isInteger = source.getElementType().isInteger();
+  if (isInteger != static_cast<bool>(getScales()))
+    return emitOpError() << (isInteger ? "source of i8 needs scales"
+                                       : "source of floats has no scales")
+                         << " (C3)";
+  if (getScales() &&
+      failed(verifyShaped(*this, "scales", getScales(), 1, "C3")))
+    return failure();
   return verifyDestination(*this, "C1");
 }
 

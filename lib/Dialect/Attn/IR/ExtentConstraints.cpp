@@ -183,8 +183,22 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
         {label, ExtentRelation::Equal, a, da, b, db, what, an, bn});
   };
   equal("C2", q, 3, k, 3, "head dim", "query", "key");
-  equal("C3", q, 0, k, 0, "batch extent", "query", "key");
-  equal("C3", q, 0, v, 0, "batch extent", "query", "value");
+  if (Value table = getTable()) {
+    equal("C12", q, 0, table, 0, "batch extent", "query", "table");
+    equal("C12", k, 0, v, 0, "page count", "key", "value");
+  } else {
+    equal("C3", q, 0, k, 0, "batch extent", "query", "key");
+    equal("C3", q, 0, v, 0, "batch extent", "query", "value");
+  }
+  static constexpr StringLiteral scaled[] = {"extent 0", "extent 1",
+                                             "extent 2"};
+  for (auto [d, name] : llvm::enumerate(scaled)) {
+    auto dim = static_cast<int64_t>(d);
+    if (Value scale = getKeyScale())
+      equal("C13", scale, dim, k, dim, name, "key_scale", "key");
+    if (Value scale = getValueScale())
+      equal("C13", scale, dim, v, dim, name, "value_scale", "value");
+  }
   equal("C4", k, 1, v, 1, "head count", "key", "value");
   constraints.push_back({"C4", ExtentRelation::DivisibleBy, q, 1, k, 1,
                          "head count", "query", "key"});
@@ -199,7 +213,7 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
   if (getSink())
     equal("C11", getSink(), 0, q, 1, "head count", "sink", "query");
   if (getAdditive())
-    addAdditiveWeight(constraints, "C13", getAdditive(), "additive", q);
+    addAdditiveWeight(constraints, "C15", getAdditive(), "additive", q);
 }
 
 void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {

@@ -129,6 +129,15 @@ MergeHeadsOp::reifyResultShapes(OpBuilder &builder,
 }
 
 //===----------------------------------------------------------------------===//
+// gather_pages
+//===----------------------------------------------------------------------===//
+
+bool GatherPagesOp::isCompatibleReturnTypes(TypeRange inferred,
+                                            TypeRange written) {
+  return areCompatible(inferred, written);
+}
+
+//===----------------------------------------------------------------------===//
 // qk, additive_scores, weighted_sum
 //===----------------------------------------------------------------------===//
 

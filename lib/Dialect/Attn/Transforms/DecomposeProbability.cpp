@@ -71,7 +71,7 @@ private:
         ones(4, b.getIndexAttr(1));
     Value value = tensor::ExtractSliceOp::create(b, op.getValue(), zeros,
                                                  column(op.getValue()), ones);
-    Type element = getElementTypeOrSelf(op.getValue().getType());
+    Type element = getElementTypeOrSelf(op.getOutput().getType());
     SmallVector<OpFoldResult> sizes = column(op.getOutput());
     Value output = tensor::EmptyOp::create(b, sizes, element);
     Value lse = op.getLogSumExp();
@@ -81,8 +81,8 @@ private:
     auto first = AttentionOp::create(
         b, TypeRange{output.getType(), lse.getType()}, op.getQuery(),
         op.getKey(), value, ValueRange{output, lse}, op.getOffsets(),
-        op.getSink(), op.getAdditive(), op.getScaleAttr(), UnitAttr(),
-        ScheduleAttr());
+        op.getSink(), op.getTable(), op.getKeyScale(), op.getValueScale(),
+        op.getAdditive(), op.getScaleAttr(), UnitAttr(), ScheduleAttr());
     clonePrograms(first);
     return first;
   }
@@ -91,8 +91,9 @@ private:
   AttentionOp emitSecondPass(Value lse) {
     auto second = AttentionOp::create(
         b, TypeRange(op.getOutput().getType()), op.getQuery(), op.getKey(),
-        op.getValue(), op.getOutput(), op.getOffsets(), Value(),
-        op.getAdditive(), op.getScaleAttr(), b.getUnitAttr(), ScheduleAttr());
+        op.getValue(), op.getOutput(), op.getOffsets(), Value(), op.getTable(),
+        op.getKeyScale(), op.getValueScale(), op.getAdditive(),
+        op.getScaleAttr(), b.getUnitAttr(), ScheduleAttr());
     clonePrograms(second);
     Region &region = second.getScore();
     Type type = op.getProbability().getArgument(0).getType();

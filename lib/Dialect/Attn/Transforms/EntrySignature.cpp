@@ -8,6 +8,7 @@
 
 #include "EntrySignature.h"
 #include "RuntimeChecks.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
@@ -96,8 +97,18 @@ llvm::json::Object attn::getEntryInfo(func::FuncOp function,
     info["dims"] = std::move(dims);
     args.push_back(std::move(info));
   }
-  for (Type type : function.getResultTypes())
-    results.push_back(getTypeInfo(type));
+  auto exit =
+      dyn_cast<func::ReturnOp>(function.getBody().back().getTerminator());
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    llvm::json::Object info = getTypeInfo(type);
+    auto update = exit && function.getBody().hasOneBlock()
+                      ? CacheUpdateOp::getFirstOf(exit.getOperand(i))
+                      : CacheUpdateOp();
+    if (update)
+      if (auto cache = dyn_cast<BlockArgument>(update.getCache()))
+        info["updates"] = cache.getArgNumber();
+    results.push_back(std::move(info));
+  }
   for (const std::string &text : texts)
     checks.push_back(llvm::json::fixUTF8(text));
   return llvm::json::Object{{"name", llvm::json::fixUTF8(function.getName())},

@@ -36,6 +36,36 @@ using namespace attn;
 
 namespace {
 
+/// Keys or values as they lie in a cache: pages of a block table, integers with
+/// scales.
+struct Cached {
+  explicit Cached(Value operand) : whole(operand) {
+    if (auto pages = operand.getDefiningOp<GatherPagesOp>()) {
+      table = pages.getTable();
+      operand = pages.getPages();
+    }
+    readIntegers(operand);
+  }
+
+  /// Leaves the gathering of pages to its op: the scales of integers in pages
+  /// lie in pages too.
+  void keepPages() {
+    table = scale = {};
+    readIntegers(whole);
+  }
+
+  Value whole, rows, table, scale;
+
+private:
+  void readIntegers(Value operand) {
+    rows = operand;
+    if (auto integers = operand.getDefiningOp<DequantizeOp>()) {
+      scale = integers.getScale();
+      rows = integers.getInput();
+    }
+  }
+};
+
 /// `qk` or `additive_scores`, score ops in order, `masked_softmax`, ops on
 /// weights in order, `weighted_sum`.
 struct Chain {
@@ -53,6 +83,17 @@ struct Chain {
   }
   bool hasSigmoid() { return softmax.getNormalizer() == Normalizer::Sigmoid; }
 };
+
+/// Keys and values of `chain`. Pages are those of one block table.
+std::pair<Cached, Cached> readCaches(const Chain &chain) {
+  Chain copy = chain;
+  Cached key(copy.key()), value(copy.weightedSum.getValue());
+  if (key.table != value.table) {
+    key.keepPages();
+    value.keepPages();
+  }
+  return {key, value};
+}
 
 void remarkMissed(WeightedSumOp op, const Twine &reason) {
   remark::missed(op.getLoc(),
@@ -83,7 +124,13 @@ Operation *findUnfusible(Region &program) {
 
 /// Says what became one kernel, in the order of evaluation.
 void remarkPassed(const Chain &chain) {
-  std::string ops = chain.product->getName().getStringRef().str();
+  std::string ops;
+  auto [key, value] = readCaches(chain);
+  if (key.table)
+    ops += "attn.gather_pages, ";
+  if (key.scale || value.scale)
+    ops += "attn.dequantize, ";
+  ops += chain.product->getName().getStringRef();
   for (Operation *op : chain.scoreOps)
     ops += ", " + op->getName().getStringRef().str();
   MaskedSoftmaxOp softmax = chain.softmax;
@@ -259,10 +306,11 @@ public:
 
     emitCaptures();
     Value init = emitInit();
+    auto [key, value] = readCaches(chain);
     auto attention = AttentionOp::create(
-        b, TypeRange(init.getType()), chain.query(), chain.key(),
-        chain.weightedSum.getValue(), init, ValueRange(),
-        chain.softmax.getSink(), chain.additive(), b.getF64FloatAttr(scale),
+        b, TypeRange(init.getType()), chain.query(), key.rows, value.rows, init,
+        ValueRange(), chain.softmax.getSink(), key.table, key.scale,
+        value.scale, chain.additive(), b.getF64FloatAttr(scale),
         chain.hasSigmoid() ? b.getUnitAttr() : UnitAttr(), ScheduleAttr());
     if (!program.empty() || chain.hasSigmoid())
       emitScoreProgram(attention.getScore(), program, scoreType);

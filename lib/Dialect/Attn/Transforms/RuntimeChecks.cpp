@@ -8,6 +8,7 @@
 
 #include "RuntimeChecks.h"
 #include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -190,6 +191,25 @@ public:
     }
   }
 
+  /// Whether a loop of known bounds walks over an extent that is known as well:
+  /// its slices need no check.
+  static bool staysInside(OpFoldResult offset, OpFoldResult size,
+                          OpFoldResult available) {
+    auto position = dyn_cast_if_present<BlockArgument>(dyn_cast<Value>(offset));
+    auto loop = position
+                    ? dyn_cast<scf::ForOp>(position.getOwner()->getParentOp())
+                    : scf::ForOp();
+    if (!loop || loop.getInductionVar() != position)
+      return false;
+    std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
+    std::optional<int64_t> upper = getConstantIntValue(loop.getUpperBound());
+    std::optional<int64_t> length = getConstantIntValue(size);
+    std::optional<int64_t> extent = getConstantIntValue(available);
+    // The last offset is at most upper - 1.
+    return lower && upper && length && extent && *lower >= 0 && *upper >= 0 &&
+           *length >= 0 && *upper <= *extent && *length - 1 <= *extent - *upper;
+  }
+
   /// A slice lies inside of `whole`. Written with differences, so that no sum
   /// of run-time values can overflow.
   void addSlice(Value whole, OffsetSizeAndStrideOpInterface slice) {
@@ -202,6 +222,9 @@ public:
     std::string suffix = getArgumentSuffix(whole);
     for (size_t d = 0; d < sizes.size(); ++d) {
       OpFoldResult available = extent(whole, d);
+      if (isConstantIntValue(strides[d], 1) &&
+          staysInside(offsets[d], sizes[d], available))
+        continue;
       add(ExtentRelation::AtMost, builder.getIndexAttr(0), offsets[d],
           "offset " + Twine(d) + " of " + name + " is {1}, less than {0}");
       add(ExtentRelation::AtMost, offsets[d], available,
@@ -276,6 +299,33 @@ public:
     add(ExtentRelation::AtMost, dim.getIndex(),
         builder.getIndexAttr(type.getRank() - 1),
         "index of tensor.dim is {0}, more than the last dimension, {1}");
+  }
+
+  /// Numbers of pages are clamped to the pool, which must have one.
+  void addPages(Value pages) {
+    add(ExtentRelation::AtMost, builder.getIndexAttr(1), extent(pages, 0),
+        "page count of " + name + getArgumentSuffix(pages) +
+            " is {1}, less than {0}");
+  }
+
+  /// Rows of an update by one known position lie in the cache.
+  void addCacheUpdate(CacheUpdateOp update) {
+    Value at = update.getAt();
+    if (!at.getType().isIndex() || !isa<func::FuncOp>(op->getParentOp()) ||
+        !followsFromArguments(at))
+      return;
+    add(ExtentRelation::AtMost, builder.getIndexAttr(0), at,
+        "position of " + name + " is {1}, less than {0}");
+    if (update.getRolling())
+      return;
+    AffineExpr rows, count;
+    bindDims(builder.getContext(), rows, count);
+    OpFoldResult last = affine::makeComposedFoldedAffineApply(
+        builder, loc, rows - count,
+        {extent(update.getCache(), 2), extent(update.getUpdate(), 2)});
+    add(ExtentRelation::AtMost, at, last,
+        "position of " + name + " is {0}, more than there is room for" +
+            getArgumentSuffix(update.getCache()) + ", {1}");
   }
 
   /// Run-time sizes are not negative.
@@ -385,6 +435,13 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
   if (isa_and_nonnull<AttnDialect>(op->getDialect())) {
     if (auto shaped = dyn_cast<ReifyRankedShapedTypeOpInterface>(op))
       collector.addInferredShape(shaped);
+    if (auto pages = dyn_cast<GatherPagesOp>(op))
+      collector.addPages(pages.getPages());
+    if (auto attention = dyn_cast<AttentionOp>(op);
+        attention && attention.getTable())
+      collector.addPages(attention.getKey());
+    if (auto update = dyn_cast<CacheUpdateOp>(op))
+      collector.addCacheUpdate(update);
     return;
   }
   if (op->hasTrait<OpTrait::Elementwise>())

@@ -36,6 +36,7 @@ def Attn_RegionNames : DeclareOpInterfaceMethods<OpAsmOpInterface,
 def Attn_Tensor3 : TensorRankOf<[AnyFloat], [3]>;
 def Attn_Tensor4 : TensorRankOf<[AnyFloat], [4]>;
 def Attn_Scores : TensorRankOf<[F32, F64], [4]>;
+def Attn_CacheTensor : TensorRankOf<[AnyFloat, I8], [3, 4]>;
 def Attn_IntTensor : RankedTensorOf<[I32, I64, Index]>;
 def Attn_Sink : TensorRankOf<[AnyFloat], [1]>;
 def Attn_Offset : AnyTypeOf<[Index, TensorRankOf<[I32, I64, Index], [1]>]>;
@@ -462,6 +463,122 @@ def Attn_WeightedSumOp : Attn_Op<"weighted_sum",
 }
 
 //===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+def Attn_CacheUpdateOp : Attn_Op<"cache_update",
+    [Pure, AllTypesMatch<["cache", "result"]>, Attn_Reify, Attn_Extents]> {
+  let summary = "writes new keys, values or scales into a cache";
+  let description = [{
+    `result[b, h, at(b) + s, ...] = update[b, h, s, ...]` for the rows `s` of
+    `update`, and `cache` elsewhere. `at` is one `index`, or one position a batch
+    element. Rows that fall outside of the cache are dropped; one `index` that
+    drops any is an error at entry, if it follows from the arguments.
+
+    A `rolling` cache of `N` rows holds the last `N` positions: row `at(b) + s`
+    goes to slot `(at(b) + s) mod N`. Rows of negative positions are dropped.
+
+    An entry that returns the updated cache writes new rows alone when the caller
+    gives the buffer of the cache for the result too.
+
+    - C1: `cache` and `update` have one rank, 3 or 4, and one element type.
+    - C2: extents of `cache` and `update` are equal but for the third.
+    - C3: `update` has at most as many rows as `cache`.
+    - C4: a tensor of positions has extent `B`.
+
+    ```mlir
+    %c = attn.cache_update %cache, %k at(%past : index) : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_CacheTensor:$cache, Attn_CacheTensor:$update,
+    Attn_Offset:$at, UnitAttr:$rolling);
+  let results = (outs Attn_CacheTensor:$result);
+  let extraClassDeclaration = [{
+    /// The update that `result` begins with: the first of those that make it,
+    /// each the only user of the one before. Null if `result` is none, or if
+    /// somebody else reads the old cache.
+    static CacheUpdateOp getFirstOf(mlir::Value result);
+  }];
+  let assemblyFormat = [{
+    $cache `,` $update `at` `(` $at `:` type($at) `)` (`rolling` $rolling^)?
+    attr-dict `:` type($cache) `,` type($update)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_GatherPagesOp : Attn_Op<"gather_pages",
+    [Pure, Attn_InferShape, Attn_Reify]> {
+  let summary = "keys or values from the pages of a block table";
+  let description = [{
+    `result[b, h, m * T + t, d] = pages[table[b, m], h, t, d]` for a pool of pages
+    `[P, Hkv, T, D]` and a table `[B, M]` (Kwon et al., arXiv:2309.06180). Numbers
+    of pages are clamped to the pool, so that entries past a sequence's end may
+    hold anything. Fused attention reads the pages where they are.
+
+    - C1: extents 1 to 3 of `pages` are static and positive.
+    - C2: `result` is `[B, Hkv, M * T, D]`.
+
+    ```mlir
+    %k = attn.gather_pages %pages, %table : tensor<?x8x16x64xf32>, tensor<?x?xi32> -> tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins TensorRankOf<[AnyFloat, I8], [4]>:$pages,
+    TensorRankOf<[I32, I64], [2]>:$table);
+  let results = (outs TensorRankOf<[AnyFloat, I8], [4]>:$result);
+  let assemblyFormat = [{
+    $pages `,` $table attr-dict `:` type($pages) `,` type($table) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
+def Attn_QuantizeOp : Attn_Op<"quantize",
+    [Pure, Attn_InferShape, Attn_Reify]> {
+  let summary = "8-bit integers with one scale a token and head";
+  let description = [{
+    `scale[b, h, s] = max_d |input[b, h, s, d]| / 127` and
+    `result = round(input / scale)`, ties to even; 0 where the scale is 0. Scales
+    are f32, f64 for f64.
+
+    - C1: the head dim is static and positive.
+
+    ```mlir
+    %x8, %scale = attn.quantize %x : tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor4:$input);
+  let results = (outs TensorRankOf<[I8], [4]>:$result,
+    TensorRankOf<[F32, F64], [3]>:$scale);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Attn_DequantizeOp : Attn_Op<"dequantize",
+    [Pure, Attn_Reify, Attn_Extents]> {
+  let summary = "8-bit integers times a scale a token and head";
+  let description = [{
+    `result[b, h, s, d] = input[b, h, s, d] * scale[b, h, s]`, in f32, rounded
+    once to the type of the result. Fused attention reads the integers.
+
+    - C1: extents of `input` and `scale` are equal.
+    - C2: `result` has the shape of `input`.
+
+    ```mlir
+    %k = attn.dequantize %k8, %scale : tensor<?x8x?x64xi8>, tensor<?x8x?xf32> -> tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins TensorRankOf<[I8], [4]>:$input,
+    TensorRankOf<[AnyFloat], [3]>:$scale);
+  let results = (outs Attn_Tensor4:$result);
+  let assemblyFormat = [{
+    $input `,` $scale attr-dict `:` type($input) `,` type($scale) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // The fused op and its tiles
 //===----------------------------------------------------------------------===//
 
@@ -495,7 +612,13 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     With `additive(%w)`, scores are `w . tanh(q + k)` as in
     `attn.additive_scores` instead of dot products, times `scale`.
 
-    - C1: `query`, `key`, `value` have rank 4 and float element types.
+    With a block `table [B, M]`, `key` and `value` are pools of pages
+    `[P, Hkv, T, D]`, read as by `attn.gather_pages`. Keys and values of 8-bit
+    integers are multiplied by `key_scale` and `value_scale`, one number a row, as
+    by `attn.dequantize`.
+
+    - C1: `query`, `key`, `value` have rank 4 and float element types; `key` and
+      `value` may be i8.
     - C2: head dims are static and positive; those of `query` and `key` are
       equal.
     - C3: batch extents are equal.
@@ -503,7 +626,7 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
       divides the query head count.
     - C5: key and value lengths are equal.
     - C6: there are one or two outputs: `[B, Hq, Sq, Dv]` of `value`'s element
-      type, and `[B, Hq, Sq]` of f32 or f64.
+      type, of any float type for integers, and `[B, Hq, Sq]` of f32 or f64.
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `offsets` are none or four.
     - C9: the score region maps `(score, b, h, i, j)` to a score, the mask
@@ -512,9 +635,13 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C10: operands are all tensors or all memrefs; with tensors the results
       are the outputs' types, with memrefs there are none.
     - C11: `sink` is `[Hq]` of floats.
-    - C12: with `unnormalized` there is one output, no sink and no probability
+    - C12: `table` is `[B, M]` of i32 or i64; with it, key and value have equal
+      page counts and static pages.
+    - C13: `key_scale` and `value_scale` are given exactly for i8, and have the
+      extents of `key` and `value` but for the last.
+    - C14: with `unnormalized` there is one output, no sink and no probability
       region.
-    - C13: `additive` is `[D]` or `[Hq, D]` of floats, where `D` is the head dim
+    - C15: `additive` is `[D]` or `[Hq, D]` of floats, where `D` is the head dim
       of `query`.
 
     ```mlir
@@ -529,8 +656,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
-    Optional<AnyShaped>:$sink, Optional<AnyShaped>:$additive,
-    F64Attr:$scale, UnitAttr:$unnormalized,
+    Optional<AnyShaped>:$sink, Optional<AnyShaped>:$table,
+    Optional<AnyShaped>:$key_scale, Optional<AnyShaped>:$value_scale,
+    Optional<AnyShaped>:$additive, F64Attr:$scale, UnitAttr:$unnormalized,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask,
@@ -539,6 +667,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $inits `:` type($inits) `)` `scale` $scale
     (`offsets` `(` $offsets^ `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`table` `(` $table^ `:` type($table) `)`)?
+    (`key_scale` `(` $key_scale^ `:` type($key_scale) `)`)?
+    (`value_scale` `(` $value_scale^ `:` type($value_scale) `)`)?
     (`additive` `(` $additive^ `:` type($additive) `)`)?
     (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
@@ -554,6 +685,8 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     mlir::Value getLogSumExp() {
       return getInits().size() > 1 ? getInits()[1] : mlir::Value();
     }
+    /// Verifies the block table and the scales of integers.
+    llvm::LogicalResult verifyCache();
   }];
 }
 
@@ -564,21 +697,31 @@ def Attn_PackOp : Attn_DestinationOp<"pack"> {
     for the rest of `dest`. The layout of `dest` is what the micro-kernel reads;
     that of `source` is the caller's. A `dest` of rank 3, `[C/L, R, L]`, holds
     panels of `L` columns: `dest[d / L, r, d mod L] = source[r, d]`. `L = 2` gives
-    the pairs that bf16 products take.
+    the pairs that bf16 products take. Integers are multiplied by `scales[r]`
+    besides.
 
-    - C1: `source` has rank 2, `dest` rank 2 or 3, and float element types.
-    - C2: `dest` has static extents, no smaller than static ones of `source`.
+    - C1: `source` has rank 2, `dest` rank 2 or 3, and float element types;
+      `source` may be i8.
+    - C2: `dest` has static extents, no smaller than static ones of `source`. The
+      first extent of a `dest` of rank 2 may be unknown: it is that of `source`.
+    - C3: `scales` is given exactly for i8, has rank 1 and float elements.
 
     ```mlir
     attn.pack ins(%q : memref<?x64xf32>) outs(%t : memref<64x64xf32, strided<[1, 64]>>) factor 0.125
     ```
   }];
-  let arguments = (ins AnyShaped:$source, AnyShaped:$dest, F64Attr:$factor);
+  let arguments = (ins AnyShaped:$source, AnyShaped:$dest,
+    Optional<AnyShaped>:$scales, F64Attr:$factor);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)`
+    (`scales` `(` $scales^ `:` type($scales) `)`)?
     `factor` $factor attr-dict (`->` type($result)^)?
   }];
+  let builders = [OpBuilder<(ins "mlir::TypeRange":$results,
+    "mlir::Value":$source, "mlir::Value":$dest, "mlir::FloatAttr":$factor), [{
+      build($_builder, $_state, results, source, dest, mlir::Value(), factor);
+    }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     mlir::MutableOperandRange getDpsInitsMutable() { return getDestMutable(); }
