@@ -97,6 +97,7 @@ void attn::populateInputPipeline(OpPassManager &pm,
 
 void attn::populateFusionPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addNestedPass<func::FuncOp>(createFuseAttentionPass());
+  pm.addNestedPass<func::FuncOp>(createDecomposeProbabilityPass());
   pm.addPass(createCSEPass());
   // attn.attention, linalg, tensor, arith, math, scf, func
 }

@@ -92,6 +92,56 @@ static double softmaxRow(Row &row, double sink) {
   return highest + std::log(sum);
 }
 
+static double sigmoid(double score) { return 1.0 / (1.0 + std::exp(-score)); }
+
+/// Turns a row's scores into weights as the options say; returns the
+/// log-sum-exp.
+static double weighRow(Row &row, const AttentionOptions &options, int64_t b,
+                       int64_t h, int64_t i) {
+  double lse = minusInfinity;
+  if (options.normalizer == Normalizer::Softmax)
+    lse =
+        softmaxRow(row, options.sink.empty() ? minusInfinity : options.sink[h]);
+  for (size_t j = 0; j < row.scores.size(); ++j) {
+    double &weight = row.scores[j];
+    if (!row.visible[j]) {
+      weight = 0.0;
+      continue;
+    }
+    if (options.normalizer == Normalizer::Sigmoid)
+      weight = sigmoid(weight);
+    if (options.probability)
+      weight = options.probability(weight, b, h, i, j);
+  }
+  return lse;
+}
+
+llvm::Expected<Tensor64> reference::sigmoidWeights(const Tensor64 &scores,
+                                                   const Visibility &visible) {
+  return mapWeights(
+      scores,
+      [](double score, int64_t, int64_t, int64_t, int64_t) {
+        return score == minusInfinity ? 0.0 : sigmoid(score);
+      },
+      visible);
+}
+
+llvm::Expected<Tensor64> reference::mapWeights(const Tensor64 &weights,
+                                               const ScoreFunction &program,
+                                               const Visibility &visible) {
+  if (llvm::Error error = checkRank("weights", weights, 4))
+    return error;
+  Tensor64 result(weights.shape);
+  for (int64_t b = 0; b < weights.shape[0]; ++b)
+    for (int64_t h = 0; h < weights.shape[1]; ++h)
+      for (int64_t i = 0; i < weights.shape[2]; ++i)
+        for (int64_t j = 0; j < weights.shape[3]; ++j)
+          if (isVisible(visible, b, h, i, j))
+            result.at({b, h, i, j}) =
+                program(weights.at({b, h, i, j}), b, h, i, j);
+  return result;
+}
+
 llvm::Expected<SoftmaxResult>
 reference::maskedSoftmax(const Tensor64 &scores, const Visibility &visible,
                          llvm::ArrayRef<double> sink) {
@@ -139,13 +189,55 @@ llvm::Expected<Tensor64> reference::weightedSum(const Tensor64 &weights,
   return o;
 }
 
+static llvm::Error checkAdditive(const Tensor64 &w, const Tensor64 &q) {
+  if (w.rank() != 1 && w.rank() != 2)
+    return makeError("additive weight must have rank 1 or 2, got {0}",
+                     w.rank());
+  if (w.rank() == 2)
+    if (llvm::Error error =
+            checkSize("additive weight heads", q.shape[1], w.shape[0]))
+      return error;
+  return checkSize("additive weight dim", q.shape[3], w.shape.back());
+}
+
+/// The product of one query and one key, or their additive score.
+static double scorePair(const Tensor64 &q, const Tensor64 &k, const Tensor64 *w,
+                        int64_t b, int64_t h, int64_t i, int64_t j) {
+  const int64_t dim = q.shape[3];
+  const int64_t kvHead = h / std::max<int64_t>(q.shape[1] / k.shape[1], 1);
+  double score = 0.0;
+  for (int64_t d = 0; d < dim; ++d) {
+    const double x = q.at({b, h, i, d}), y = k.at({b, kvHead, j, d});
+    if (w)
+      score += w->data[w->rank() == 2 ? h * dim + d : d] * std::tanh(x + y);
+    else
+      score += x * y;
+  }
+  return score;
+}
+
+llvm::Expected<Tensor64> reference::additiveScores(const Tensor64 &q,
+                                                   const Tensor64 &k,
+                                                   const Tensor64 &w) {
+  if (llvm::Error error = checkQueryKey(q, k))
+    return error;
+  if (llvm::Error error = checkAdditive(w, q))
+    return error;
+  Tensor64 scores({q.shape[0], q.shape[1], q.shape[2], k.shape[2]});
+  for (int64_t b = 0; b < q.shape[0]; ++b)
+    for (int64_t h = 0; h < q.shape[1]; ++h)
+      for (int64_t i = 0; i < q.shape[2]; ++i)
+        for (int64_t j = 0; j < k.shape[2]; ++j)
+          scores.at({b, h, i, j}) = scorePair(q, k, &w, b, h, i, j);
+  return scores;
+}
+
 /// Scale, score program and mask of one row of queries against all of k. Hidden
 /// pairs do not reach the score program.
 static Row scoreRow(const Tensor64 &q, const Tensor64 &k,
                     const AttentionOptions &options, TileOrigin origin,
                     int64_t b, int64_t h, int64_t i) {
   const int64_t keys = k.shape[2], dim = q.shape[3];
-  const int64_t kvHead = h / std::max<int64_t>(q.shape[1] / k.shape[1], 1);
   const double factor =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(dim)));
   Row row(keys);
@@ -156,10 +248,10 @@ static Row scoreRow(const Tensor64 &q, const Tensor64 &k,
       row.set(j, false, minusInfinity);
       continue;
     }
-    double score = 0.0;
-    for (int64_t d = 0; d < dim; ++d)
-      score += q.at({b, h, i, d}) * k.at({b, kvHead, j, d});
-    score *= factor;
+    double score =
+        factor * scorePair(q, k,
+                           options.additive ? &*options.additive : nullptr, b,
+                           h, i, j);
     if (options.score)
       score = options.score(score, at[0], at[1], at[2], at[3]);
     row.set(j, true, score);
@@ -177,6 +269,9 @@ reference::attention(const Tensor64 &q, const Tensor64 &k, const Tensor64 &v,
     return error;
   if (llvm::Error error = checkSink(options.sink, heads))
     return error;
+  if (options.additive)
+    if (llvm::Error error = checkAdditive(*options.additive, q))
+      return error;
   const int64_t group = std::max<int64_t>(heads / v.shape[1], 1);
   AttentionResult result{Tensor64({batch, heads, rows, v.shape[3]}),
                          Tensor64({batch, heads, rows})};
@@ -184,8 +279,7 @@ reference::attention(const Tensor64 &q, const Tensor64 &k, const Tensor64 &v,
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t i = 0; i < rows; ++i) {
         Row row = scoreRow(q, k, options, {}, b, h, i);
-        result.lse.at({b, h, i}) = softmaxRow(
-            row, options.sink.empty() ? minusInfinity : options.sink[h]);
+        result.lse.at({b, h, i}) = weighRow(row, options, b, h, i);
         for (int64_t j = 0; j < k.shape[2]; ++j)
           if (row.visible[j])
             for (int64_t d = 0; d < v.shape[3]; ++d)

@@ -21,6 +21,7 @@
 
 #include "attn/Support/HostTensor.h"
 
+#include <array>
 #include <functional>
 #include <initializer_list>
 
@@ -128,6 +129,20 @@ llvm::Expected<Visibility> hiddenByBias(Tensor64 bias,
 Visibility allOf(std::vector<Visibility> masks);
 
 //===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+/// Ten rounds of Philox (Salmon et al., SC 2011).
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
+                                   std::array<uint32_t, 2> key);
+std::array<uint32_t, 2> philox2x32(std::array<uint32_t, 2> counter,
+                                   uint32_t key);
+
+/// A program on weights: 0 with probability `rate`, divided by 1 - rate
+/// otherwise. Which, depends on the seed and the pair alone.
+ScoreFunction dropout(double rate, int64_t seed);
+
+//===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 
@@ -145,10 +160,30 @@ llvm::Expected<SoftmaxResult> maskedSoftmax(const Tensor64 &scores,
                                             const Visibility &visible = {},
                                             llvm::ArrayRef<double> sink = {});
 
+/// Weights [B, H, Sq, Skv] of scores: 1 / (1 + exp(-score)) where visible, 0
+/// elsewhere. A score of exactly -inf counts as hidden.
+llvm::Expected<Tensor64> sigmoidWeights(const Tensor64 &scores,
+                                        const Visibility &visible = {});
+
+/// `program` on the weights [B, H, Sq, Skv] of visible pairs; hidden ones are
+/// 0.
+llvm::Expected<Tensor64> mapWeights(const Tensor64 &weights,
+                                    const ScoreFunction &program,
+                                    const Visibility &visible = {});
+
 /// [B, Hq, Sq, Dv] of weights [B, Hq, Sq, Skv] and v [B, Hkv, Skv, Dv]: a sum
 /// over the visible keys only, so that NaN in a hidden value does not matter.
 llvm::Expected<Tensor64> weightedSum(const Tensor64 &weights, const Tensor64 &v,
                                      const Visibility &visible = {});
+
+/// Scores [B, Hq, Sq, Skv]: the sum of w * tanh(q + k) over the features, w [A]
+/// or [Hq, A].
+llvm::Expected<Tensor64> additiveScores(const Tensor64 &q, const Tensor64 &k,
+                                        const Tensor64 &w);
+
+/// What makes weights of a row's scores: a softmax, a sigmoid of each, or
+/// nothing.
+enum class Normalizer { Softmax, Sigmoid, None };
 
 struct AttentionOptions {
   /// Default 1 / sqrt(D_qk).
@@ -157,9 +192,15 @@ struct AttentionOptions {
   Visibility mask;
   /// One logit per query head, or empty.
   std::vector<double> sink;
+  Normalizer normalizer = Normalizer::Softmax;
+  /// The weight of additive scores, which then replace dot products.
+  std::optional<Tensor64> additive;
+  /// A program on the weights of visible pairs, or empty.
+  ScoreFunction probability;
 };
 
-/// o [B, Hq, Sq, Dv] and natural log-sum-exp [B, Hq, Sq].
+/// o [B, Hq, Sq, Dv] and natural log-sum-exp [B, Hq, Sq], which means something
+/// with a softmax.
 struct AttentionResult {
   Tensor64 o, lse;
 };

@@ -361,10 +361,27 @@ private:
   void emitRow(Value r) {
     Value head, row;
     std::tie(head, row) = positionOf(r);
-    Value old = e.broadcast(memref::LoadOp::create(b, op.getMax(), r));
-    Value none = e.splat(-INFINITY);
     Value lastKey =
         arith::SubIOp::create(b, add(op.getJ(), keyCount), e.index(1));
+    // The keys of the vector from `j` on. Lanes past the end repeat the last
+    // one for the programs.
+    auto keysFrom = [&](Value j) -> Value {
+      Value lane = arith::AddIOp::create(
+          b, e.broadcast(add(op.getJ(), j)),
+          vector::StepOp::create(b, e.vectorType(b.getIndexType())));
+      return arith::MinSIOp::create(b, lane, e.broadcast(lastKey));
+    };
+    auto prefetchValues = [&](Value j) {
+      prefetchRow(op.getValue(),
+                  inNextBlock(arith::DivUIOp::create(
+                      b, add(arith::MulIOp::create(b, r, keyCount), j),
+                      e.index(lanes))),
+                  zero, valueDim);
+    };
+    bool isSoftmax = !op.getUnnormalized();
+    Value none = e.splat(isSoftmax ? -INFINITY : 0.0f), old = none;
+    if (isSoftmax)
+      old = e.broadcast(memref::LoadOp::create(b, op.getMax(), r));
     // Programs and the maximum.
     Value max = emitLoop(
         b, zero, keyCount, lanes, ValueRange(old),
@@ -374,11 +391,7 @@ private:
             s = arith::MulFOp::create(
                 b, s,
                 e.splat(static_cast<float>(op.getScale()->convertToDouble())));
-          Value lane = arith::AddIOp::create(
-              b, e.broadcast(add(op.getJ(), j)),
-              vector::StepOp::create(b, e.vectorType(b.getIndexType())));
-          // Lanes past the end repeat the last key for the programs.
-          lane = arith::MinSIOp::create(b, lane, e.broadcast(lastKey));
+          Value lane = keysFrom(j);
           if (!op.getScore().empty())
             s = vectorizeProgram(e, op.getScore(),
                                  {s, op.getB(), head, row, lane});
@@ -393,8 +406,17 @@ private:
           }
           s = arith::SelectOp::create(b, seen, s, none);
           e.store(s, scratch.weights, {r, j});
-          return {e.orderedMax(carried[0], s)};
+          if (isSoftmax)
+            return {e.orderedMax(carried[0], s)};
+          prefetchValues(j);
+          return Vectors(carried);
         })[0];
+    auto storeFirst = [&](Value vector, Value memref) {
+      Value scalar = vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+      memref::StoreOp::create(b, scalar, memref, ValueRange(r));
+    };
+    if (!isSoftmax)
+      return storeFirst(e.splat(1.0f), scratch.factors);
     max = e.maxOfLanes(max);
     // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
     // weights at 0 rather than NaN.
@@ -407,20 +429,18 @@ private:
         [&](Value j, ValueRange carried) -> Vectors {
           Value s = e.load(scratch.weights, {r, j});
           Value weight = e.exp(arith::SubFOp::create(b, s, base));
-          e.store(weight, scratch.weights, {r, j});
-          prefetchRow(op.getValue(),
-                      inNextBlock(arith::DivUIOp::create(
-                          b, add(arith::MulIOp::create(b, r, keyCount), j),
-                          e.index(lanes))),
-                      zero, valueDim);
+          Value mapped = weight;
+          if (!op.getProbability().empty())
+            mapped = keepZero(
+                e, weight,
+                vectorizeProgram(e, op.getProbability(),
+                                 {weight, op.getB(), head, row, keysFrom(j)}));
+          e.store(mapped, scratch.weights, {r, j});
+          prefetchValues(j);
           return {arith::AddFOp::create(b, carried[0], weight)};
         })[0];
     Value total = e.broadcast(memref::LoadOp::create(b, op.getSum(), r));
     total = e.fma(total, factor, e.sumOfLanes(sum));
-    auto storeFirst = [&](Value vector, Value memref) {
-      Value scalar = vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
-      memref::StoreOp::create(b, scalar, memref, ValueRange(r));
-    };
     storeFirst(max, op.getMax());
     storeFirst(total, op.getSum());
     storeFirst(factor, scratch.factors);

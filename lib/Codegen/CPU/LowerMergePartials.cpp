@@ -103,6 +103,8 @@ private:
     Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), sum);
     Value reciprocal = arith::DivFOp::create(b, e.splat(1.0f), divisor);
     Normalization sink;
+    if (op.getUnnormalized())
+      reciprocal = e.splat(1.0f);
     if (op.getSink()) {
       sink = includeSink(b, e.load(op.getMax(), {zero, row}), sum, op.getSink(),
                          [&](Value x) { return e.exp(x); });
@@ -197,6 +199,8 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
                    return {e.orderedMax(carried[0], statistic(op.getMax(), p))};
                  })[0];
     auto weigh = [&](Value p, Value sum, Value x, Value total) -> Value {
+      if (op.getUnnormalized())
+        return arith::AddFOp::create(b, total, x);
       Value weight =
           e.exp(arith::SubFOp::create(b, statistic(op.getMax(), p), max));
       Value empty =
@@ -224,8 +228,10 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
             Value part = e.load(op.getAcc(), {p, r, column});
             return {weigh(p, statistic(op.getSum(), p), part, carried[0])};
           })[0];
-      x = sink.factor ? arith::MulFOp::create(b, x, sink.factor).getResult()
-                      : arith::DivFOp::create(b, x, divisor).getResult();
+      if (sink.factor)
+        x = arith::MulFOp::create(b, x, sink.factor);
+      else if (!op.getUnnormalized())
+        x = arith::DivFOp::create(b, x, divisor);
       if (!outType.isF32())
         x = arith::TruncFOp::create(b, e.vectorType(outType), x);
       if (d + lanes <= valueDim)
@@ -271,6 +277,8 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
     Value divisor = arith::SelectOp::create(b, empty, one, sum);
     Value reciprocal = arith::DivFOp::create(b, one, divisor);
     Normalization sink;
+    if (op.getUnnormalized())
+      reciprocal = one;
     if (op.getSink()) {
       Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
       sink = includeSink(b, max, sum, op.getSink(), [&](Value x) -> Value {

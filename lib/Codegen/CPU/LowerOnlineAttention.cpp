@@ -27,6 +27,7 @@
 #include "attn/Analysis/TileVisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -272,44 +273,81 @@ private:
         });
   }
 
-  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf.
+  /// The sums of `weight * tanh(key + query)` over the features.
+  Vectors emitAdditiveSums(ValueRange init,
+                           function_ref<Value(Value, int64_t)> key,
+                           function_ref<Value(Value, int64_t)> query) {
+    return emitLoop(
+        b, zero, e.index(headDim), 1, init,
+        [&](Value d, ValueRange carried) -> Vectors {
+          Vectors next(carried), queries;
+          Value weight = e.broadcast(
+              toF32(b, memref::LoadOp::create(b, op.getAdditive(), d)));
+          for (int64_t v = 0; v < vectors; ++v)
+            queries.push_back(query(d, v));
+          for (int64_t r = 0; r < keyRows; ++r) {
+            Value k = key(d, r);
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value sum = arith::AddFOp::create(b, k, queries[v]);
+              Value &score = next[r * vectors + v];
+              score = e.fma(weight, math::TanhOp::create(b, sum), score);
+            }
+          }
+          return next;
+        });
+  }
+
+  /// Key `j + r` of the block, or its last one where there are fewer.
+  Value clampKey(Value j, int64_t r) {
+    if (r == 0)
+      return j;
+    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    return arith::MinSIOp::create(b, add(j, r), last);
+  }
+
+  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf,
+  /// or 0 where scores are weights.
   /// Past the end the last key is repeated: no second copy of the code for what
   /// is left of a block. `start[v]` is what the accumulators of vector `v`
   /// start from. With a score program, `start` is subtracted after it instead.
   SmallVector<Vectors> scores(Value j, ValueRange start) {
-    bool program = programs.hasScore();
+    // What comes between the sums and the score is no part of `start`.
+    bool scaled = op.getScale() && !op.getScale()->isExactlyValue(1.0);
+    bool program = programs.hasScore() || scaled;
     Vectors init, keys;
     Value none = e.splat(0.0f);
-    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
+    Value hidden = op.getUnnormalized() ? none : e.splat(-INFINITY);
     for (int64_t r = 0; r < keyRows; ++r) {
-      keys.push_back(
-          r == 0 ? j : arith::MinSIOp::create(b, add(j, r), last).getResult());
+      keys.push_back(clampKey(j, r));
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(program || start.empty() ? none : start[v]);
     }
-    Vectors flat = emitKeyProducts(
-        j, init,
-        [&](Value d, int64_t r) {
-          return e.broadcast(
-              toF32(b, memref::LoadOp::create(b, op.getKey(),
-                                              ValueRange{keys[r], d})));
-        },
-        [&](Value d, int64_t v) {
-          return e.load(queryT, {d, add(group, v * lanes)});
-        });
+    auto key = [&](Value d, int64_t r) {
+      return e.broadcast(toF32(
+          b, memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
+    };
+    auto query = [&](Value d, int64_t v) {
+      return e.load(queryT, {d, add(group, v * lanes)});
+    };
+    Vectors flat = op.getAdditive() ? emitAdditiveSums(init, key, query)
+                                    : emitKeyProducts(j, init, key, query);
     SmallVector<Vectors> result(keyRows);
     for (int64_t r = 0; r < keyRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value s = flat[r * vectors + v];
         Value key = keys[r];
         if (program) {
-          s = programs.score(s, key, v);
+          if (scaled)
+            s = arith::MulFOp::create(
+                b, s,
+                e.splat(static_cast<float>(op.getScale()->convertToDouble())));
+          if (programs.hasScore())
+            s = programs.score(s, key, v);
           if (!start.empty())
             s = arith::AddFOp::create(b, s, start[v]);
         }
         if (programs.hasMask())
-          s = arith::SelectOp::create(b, programs.visible(key, v), s,
-                                      e.splat(-INFINITY));
+          s = arith::SelectOp::create(b, programs.visible(key, v), s, hidden);
         result[r].push_back(s);
       }
     return result;
@@ -398,12 +436,24 @@ private:
       auto seesAny = scf::IfOp::create(b, sees, /*withElseRegion=*/false);
       b.setInsertionPointToStart(seesAny.thenBlock());
     }
-    Vectors max = loadState(op.getMax());
-    if (lazyMaximum)
-      emitLazyOrExactBlock(max);
+    if (op.getUnnormalized())
+      emitScoresAsWeights();
+    else if (lazyMaximum)
+      emitLazyOrExactBlock(loadState(op.getMax()));
     else
-      emitExactBlock(max);
+      emitExactBlock(loadState(op.getMax()));
     emitWeightedSum();
+  }
+
+  void emitScoresAsWeights() {
+    emitLoop(b, keyBegin, keyEnd, keyRows, {},
+             [&](Value j, ValueRange) -> Vectors {
+               SmallVector<Vectors> block = scores(j, {});
+               for (int64_t r = 0; r < keyRows; ++r)
+                 for (int64_t v = 0; v < vectors; ++v)
+                   storeWeight(block[r][v], add(j, r), v);
+               return {};
+             });
   }
 
   /// The steady state where every row has a maximum, and the exact form where
@@ -441,23 +491,26 @@ private:
       start.push_back(arith::NegFOp::create(b, m));
       sums.push_back(e.splat(0.0f));
     }
-    sums = emitLoop(b, keyBegin, keyEnd, keyRows, sums,
-                    [&](Value j, ValueRange carried) -> Vectors {
-                      Vectors next(carried);
-                      SmallVector<Vectors> block = scores(j, start);
-                      for (int64_t r = 0; r < keyRows; ++r) {
-                        // Repetitions of the last key count 0 times.
-                        Value exists = r == 0 ? Value() : countOf(add(j, r));
-                        for (int64_t v = 0; v < vectors; ++v) {
-                          Value weight = e.exp(block[r][v]);
-                          storeWeight(weight, add(j, r), v);
-                          next[v] = exists ? e.fma(weight, exists, next[v])
-                                           : arith::AddFOp::create(b, next[v],
-                                                                   weight);
-                        }
-                      }
-                      return next;
-                    });
+    sums = emitLoop(
+        b, keyBegin, keyEnd, keyRows, sums,
+        [&](Value j, ValueRange carried) -> Vectors {
+          Vectors next(carried);
+          SmallVector<Vectors> block = scores(j, start);
+          for (int64_t r = 0; r < keyRows; ++r) {
+            // Repetitions of the last key count 0 times.
+            Value exists = r == 0 ? Value() : countOf(add(j, r));
+            for (int64_t v = 0; v < vectors; ++v) {
+              Value weight = e.exp(block[r][v]);
+              Value mapped = weight;
+              if (programs.hasProbability())
+                mapped = programs.probability(weight, clampKey(j, r), v);
+              storeWeight(mapped, add(j, r), v);
+              next[v] = exists ? e.fma(weight, exists, next[v])
+                               : arith::AddFOp::create(b, next[v], weight);
+            }
+          }
+          return next;
+        });
     Vectors beyond;
     for (Value sum : sums)
       beyond.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, sum,
@@ -498,7 +551,7 @@ private:
                       for (int64_t v = 0; v < vectors; ++v) {
                         Value weight = e.exp(arith::SubFOp::create(
                             b, loadWeight(j, v), base[v]));
-                        storeWeight(weight, j, v);
+                        storeWeight(programs.probability(weight, j, v), j, v);
                         next[v] = arith::AddFOp::create(b, next[v], weight);
                       }
                       return next;

@@ -17,6 +17,7 @@ using namespace attn;
 bool PairedAttentionLowering::alternates(OnlineAttentionOp op) {
   ScheduleAttr schedule = *op.getSchedule();
   return schedule.getKernel() == Kernel::BF16Tiles && op.getMask().empty() &&
+         op.getProbability().empty() && !op.getUnnormalized() &&
          startsAtMaximum(op) &&
          llvm::all_equal({int64_t(2), schedule.getRegisters()[0],
                           schedule.getRegisters()[1]}) &&
@@ -111,13 +112,13 @@ Value PairedAttentionLowering::hide(Value s, Value j, int64_t v) {
   if (!programs.hasMask())
     return s;
   return arith::SelectOp::create(b, programs.visible(clampKey(j), v), s,
-                                 e.splat(-INFINITY));
+                                 hiddenScore());
 }
 
 Value PairedAttentionLowering::hidePadding(Value s, Value j) {
   Value inside =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, j, keyCount);
-  return arith::SelectOp::create(b, e.broadcast(inside), s, e.splat(-INFINITY));
+  return arith::SelectOp::create(b, e.broadcast(inside), s, hiddenScore());
 }
 
 Value PairedAttentionLowering::toPairs(Value even, Value odd, bool checked) {

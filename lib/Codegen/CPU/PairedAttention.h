@@ -174,7 +174,11 @@ private:
     return mlir::arith::MinSIOp::create(
         b, j, mlir::arith::SubIOp::create(b, keyCount, e.index(1)));
   }
-  /// `s` where key `j` is visible, -inf elsewhere.
+  /// The score of a hidden pair: -inf, or 0 where scores are weights.
+  mlir::Value hiddenScore() {
+    return e.splat(op.getUnnormalized() ? 0.0f : -INFINITY);
+  }
+  /// `s` where key `j` is visible, that of a hidden pair elsewhere.
   mlir::Value hide(mlir::Value s, mlir::Value j, int64_t v);
   /// The natural score that `raw` is the product of, scaled and mapped.
   mlir::Value naturalScore(mlir::Value raw, mlir::Value j, int64_t v) {
@@ -185,7 +189,7 @@ private:
   /// Products that start at minus the maximum are exponents once scaled: one
   /// factor takes them to base 2.
   static bool startsAtMaximum(OnlineAttentionOp op) {
-    return op.getScore().empty() &&
+    return op.getScore().empty() && !op.getUnnormalized() &&
            std::isfinite(-1.0f / static_cast<float>(getScale(op)));
   }
   bool startsAtMaximum() { return startsAtMaximum(op); }
@@ -229,6 +233,8 @@ private:
   void storeStart(mlir::ValueRange max);
   /// All panels of the block. `state` is the maximum, then the sum.
   Vectors emitPanels(mlir::ValueRange state);
+  /// The panels of a block whose scores are its weights.
+  void emitScoresAsWeights();
   /// The state after `panel`, whose weights sum to `sums`: those stand unless
   /// one is beyond the bound. Returns also an i1, whether one was. The exact
   /// path begins with `prepare`.

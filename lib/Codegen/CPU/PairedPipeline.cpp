@@ -26,6 +26,10 @@ SmallVector<Value> PairedAttentionLowering::emitWeightPair(Value panel, Value j,
     Value odd = weight(add(key, 1), add(row, 1), v);
     next[v] = arith::AddFOp::create(b, next[v], even);
     next[v] = arith::AddFOp::create(b, next[v], odd);
+    if (programs.hasProbability()) {
+      even = programs.probability(even, clampKey(key), v);
+      odd = programs.probability(odd, clampKey(add(key, 1)), v);
+    }
     vector::StoreOp::create(b, toPairs(even, odd, checked), scratch.weights,
                             ValueRange{pair, e.index(v * 2 * lanes)});
   }
@@ -54,22 +58,41 @@ void PairedAttentionLowering::storeStart(ValueRange max) {
 SmallVector<Value> PairedAttentionLowering::emitPanels(ValueRange state) {
   if (alternates(op))
     return emitAlternatingPanels(state);
+  if (op.getUnnormalized()) {
+    emitScoresAsWeights();
+    return Vectors(state);
+  }
   storeStart(state.take_front(vectors));
+  // A finite weight may be mapped to a NaN.
+  bool checked = programs.hasProbability();
   return emitLoop(
       b, firstPanel, panelEnd, 1, state,
       [&](Value panel, ValueRange carried) -> Vectors {
         emitPrefetches(panel);
         emitScoreProducts(panel, startsAtMaximum(), startedPadding());
         ValueRange max = carried.take_front(vectors);
-        Vectors sums = emitWeights(
-            panel, 0, kPanel, Vectors(vectors, e.splat(0.0f)),
-            /*checked=*/false, [&](Value key, Value row, int64_t v) {
-              return lazyWeight(key, row, v, max);
-            });
+        Vectors sums =
+            emitWeights(panel, 0, kPanel, Vectors(vectors, e.splat(0.0f)),
+                        checked, [&](Value key, Value row, int64_t v) {
+                          return lazyWeight(key, row, v, max);
+                        });
         Vectors next = keepOrRedo(panel, sums, carried).first;
         emitWeightedSum(panel);
         return next;
       });
+}
+
+void PairedAttentionLowering::emitScoresAsWeights() {
+  forEach(b, firstPanel, panelEnd, [&](Value panel) {
+    emitPrefetches(panel);
+    emitScoreProducts(panel, /*started=*/false, /*padding=*/0.0f);
+    emitWeights(panel, 0, kPanel, Vectors(vectors, e.splat(0.0f)),
+                /*checked=*/true, [&](Value key, Value row, int64_t v) {
+                  Value s = naturalScore(loadScore(row, v), key, v);
+                  return hide(hidePadding(s, key), key, v);
+                });
+    emitWeightedSum(panel);
+  });
 }
 
 std::pair<SmallVector<Value>, Value>

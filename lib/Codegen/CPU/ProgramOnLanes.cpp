@@ -40,7 +40,8 @@ Value ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount,
                                  Value keyBegin, Value keyEnd) {
   scoreParts.assign(vectors, RowPart());
   maskParts.assign(vectors, RowPart());
-  if (!hasScore() && !hasMask())
+  probabilityParts.assign(vectors, RowPart());
+  if (!hasScore() && !hasMask() && !hasProbability())
     return {};
   // Padding repeats the last row: a program must not see a row that does not
   // exist.
@@ -55,6 +56,8 @@ Value ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount,
       beginProgram(op.getScore(), row, scoreParts[v]);
     if (hasMask())
       beginProgram(op.getMask(), row, maskParts[v]);
+    if (hasProbability())
+      beginProgram(op.getProbability(), row, probabilityParts[v]);
   }
   return loads.stage(first, last, vectors, keyBegin, keyEnd);
 }
@@ -110,7 +113,7 @@ void ProgramOnLanes::beginProgram(Region &program, Value row, RowPart &part) {
 }
 
 Value ProgramOnLanes::evaluate(Region &program, const RowPart &part,
-                               Value score, Value j, int64_t v) {
+                               Value value, Value j, int64_t v) {
   IRMapping known = part.known;
   loads.addTo(known, program, j, v);
   if (!part.comparisons.empty()) {
@@ -122,8 +125,8 @@ Value ProgramOnLanes::evaluate(Region &program, const RowPart &part,
                                       comparison.bound));
   }
   SmallVector<Value> arguments;
-  if (score)
-    arguments.push_back(score);
+  if (value)
+    arguments.push_back(value);
   for (Value position : program.getArguments().take_back(4).drop_back())
     arguments.push_back(known.lookup(position));
   arguments.push_back(add(op.getJ(), j));
@@ -132,6 +135,14 @@ Value ProgramOnLanes::evaluate(Region &program, const RowPart &part,
 
 Value ProgramOnLanes::score(Value score, Value j, int64_t v) {
   return evaluate(op.getScore(), scoreParts[v], score, j, v);
+}
+
+Value ProgramOnLanes::probability(Value weight, Value j, int64_t v) {
+  if (!hasProbability())
+    return weight;
+  return keepZero(
+      e, weight,
+      evaluate(op.getProbability(), probabilityParts[v], weight, j, v));
 }
 
 Value ProgramOnLanes::visible(Value j, int64_t v) {

@@ -34,6 +34,7 @@ public:
 
   bool hasScore() { return !op.getScore().empty(); }
   bool hasMask() { return !op.getMask().empty(); }
+  bool hasProbability() { return !op.getProbability().empty(); }
 
   /// The next programs are for `vectors` vectors of rows from row `group` of
   /// the tile on, which has `rowCount` rows, and for keys [keyBegin, keyEnd) of
@@ -48,6 +49,9 @@ public:
   mlir::Value score(mlir::Value score, mlir::Value j, int64_t v);
   /// i1 lanes: which rows of vector `v` see key `j` of the block.
   mlir::Value visible(mlir::Value j, int64_t v);
+  /// The probability program's value for `weight`, or that itself. Weights of 0
+  /// are those of hidden pairs and of padding, and stay 0.
+  mlir::Value probability(mlir::Value weight, mlir::Value j, int64_t v);
 
 private:
   /// A comparison of the key with something of the row, on 32 bits and with the
@@ -66,7 +70,7 @@ private:
 
   void beginProgram(mlir::Region &program, mlir::Value row, RowPart &part);
   mlir::Value evaluate(mlir::Region &program, const RowPart &part,
-                       mlir::Value score, mlir::Value j, int64_t v);
+                       mlir::Value value, mlir::Value j, int64_t v);
   mlir::Value add(mlir::Value x, mlir::Value y);
 
   VectorEmitter &e;
@@ -74,7 +78,7 @@ private:
   OnlineAttentionOp op;
   StagedLoads loads;
   /// For each vector of rows.
-  llvm::SmallVector<RowPart> scoreParts, maskParts;
+  llvm::SmallVector<RowPart> scoreParts, maskParts, probabilityParts;
 };
 
 } // namespace attn

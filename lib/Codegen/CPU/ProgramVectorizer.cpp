@@ -24,7 +24,7 @@ bool attn::isVectorizableProgram(Region &region, Operation **culprit) {
     bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) {
       return type.isIntOrIndexOrFloat();
     });
-    if (scalar && isa<memref::LoadOp>(op))
+    if (scalar && isa<memref::LoadOp, arith::MulUIExtendedOp>(op))
       continue;
     if (auto dim = dyn_cast<memref::DimOp>(op))
       if (dim.getConstantIndex())
@@ -173,6 +173,10 @@ private:
         makeDivisionSafe(clone);
       return;
     }
+    if (auto product = dyn_cast<arith::MulUIExtendedOp>(op)) {
+      evaluateWideProduct(product);
+      return;
+    }
     if (std::optional<Value> narrow = evaluateNarrowing(op)) {
       mapping.map(op.getResult(0), *narrow);
       return;
@@ -201,6 +205,41 @@ private:
     if (isIntegerDivision(vector))
       makeDivisionSafe(vector);
     mapping.map(op.getResult(0), vector->getResult(0));
+  }
+
+  /// Products of 32-bit lanes, low and high halves: those of even lanes and
+  /// those of odd ones are 64-bit lanes, which is what machines multiply. LLVM
+  /// would widen all lanes to twice as many vectors.
+  void evaluateWideProduct(arith::MulUIExtendedOp op) {
+    Value x = onLanes(lookup(op.getLhs())), y = onLanes(lookup(op.getRhs()));
+    auto type = cast<VectorType>(x.getType());
+    if (!type.getElementType().isInteger(32) || type.getDimSize(0) % 2) {
+      auto product = arith::MulUIExtendedOp::create(b, x, y);
+      mapping.map(op.getResults(), product.getResults());
+      return;
+    }
+    VectorType wide = VectorType::get({type.getDimSize(0) / 2}, b.getI64Type());
+    auto constant = [&](uint64_t value) -> Value {
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(wide, APInt(64, value)));
+    };
+    Value half = constant(32), lower = constant(0xffffffffu),
+          upper = constant(0xffffffff00000000u);
+    x = vector::BitCastOp::create(b, wide, x);
+    y = vector::BitCastOp::create(b, wide, y);
+    auto both = [&](Value value, Value mask) -> Value {
+      return arith::AndIOp::create(b, value, mask);
+    };
+    auto shifted = [&](Value value) -> Value {
+      return arith::ShRUIOp::create(b, value, half);
+    };
+    Value even = arith::MulIOp::create(b, both(x, lower), both(y, lower));
+    Value odd = arith::MulIOp::create(b, shifted(x), shifted(y));
+    Value low = arith::OrIOp::create(b, both(even, lower),
+                                     arith::ShLIOp::create(b, odd, half));
+    Value high = arith::OrIOp::create(b, shifted(even), both(odd, upper));
+    mapping.map(op.getLow(), vector::BitCastOp::create(b, type, low));
+    mapping.map(op.getHigh(), vector::BitCastOp::create(b, type, high));
   }
 
   /// A cast of an integer on lanes to fewer bits. Only the low bits of sums and
@@ -283,6 +322,14 @@ Value attn::clampIndex(VectorEmitter &emitter, Value index, Value memref,
 Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
                              ValueRange arguments, const IRMapping &known) {
   return ProgramVectorizer(emitter, known).run(region, arguments);
+}
+
+Value attn::keepZero(VectorEmitter &emitter, Value weight, Value mapped) {
+  ImplicitLocOpBuilder &b = emitter.builder();
+  Value none = emitter.splat(0.0f);
+  Value isZero =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight, none);
+  return arith::SelectOp::create(b, isZero, none, mapped);
 }
 
 void attn::vectorizeKnownPart(VectorEmitter &emitter, Region &region,

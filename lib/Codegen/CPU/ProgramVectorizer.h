@@ -34,6 +34,10 @@ mlir::Value vectorizeProgram(VectorEmitter &emitter, mlir::Region &region,
                              mlir::ValueRange arguments,
                              const mlir::IRMapping &known = {});
 
+/// `mapped`, the value of a probability program, where `weight` is not 0.
+mlir::Value keepZero(VectorEmitter &emitter, mlir::Value weight,
+                     mlir::Value mapped);
+
 /// Evaluates what follows from those of `arguments` that are not null, and adds
 /// it to `known`.
 void vectorizeKnownPart(VectorEmitter &emitter, mlir::Region &region,

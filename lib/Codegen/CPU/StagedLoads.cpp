@@ -105,7 +105,7 @@ bool StagedLoads::Load::isBoolean() const {
 StagedLoads::StagedLoads(VectorEmitter &emitter, OnlineAttentionOp op,
                          int64_t vectors, ScratchAllocator allocate)
     : e(emitter), b(emitter.builder()), op(op) {
-  for (Region *program : {&op.getScore(), &op.getMask()})
+  for (Region *program : {&op.getScore(), &op.getMask(), &op.getProbability()})
     if (Operation *culprit;
         !program->empty() && isVectorizableProgram(*program, &culprit))
       find(*program);

@@ -75,6 +75,8 @@ private:
   /// The rows of all heads of a group as one tile; keys in tasks of
   /// `schedule.split`, each with a partial result, which are merged in order.
   void emitFewRows(mlir::Value batches);
+  /// The weight `[D]` of a head's additive scores, or null.
+  mlir::Value viewAdditive(mlir::Value head);
   /// The sink of a query head, which the merge of its rows takes in: the state
   /// of a block knows nothing of it, and no split of the keys counts it twice.
   /// Null without sinks.
@@ -133,7 +135,7 @@ private:
   int64_t headRows = 0;
   /// Heads of one tile.
   int64_t headGroup = 1;
-  mlir::Value queryCount, keyCount, rows, acc, max, sum;
+  mlir::Value queryCount, keyCount, rows, acc, max, sum, additive;
   Rows keys, values;
   /// Rows that a kernel brings near by and by, and the first block it may do so
   /// in.

@@ -17,6 +17,7 @@
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
@@ -65,7 +66,27 @@ void redirectHeads(Value result, Value output) {
   empty->erase();
 }
 
+/// Gives each user an empty or filled tensor of its own. One that two results
+/// are computed in would become the first one's output, which is overwritten
+/// before the second result is copied out of it.
+void separateInits(func::FuncOp func) {
+  SmallVector<Operation *> inits;
+  func.walk([&](Operation *op) {
+    if (isa<tensor::EmptyOp>(op) ||
+        (isa<linalg::FillOp>(op) && op->getNumResults() == 1))
+      inits.push_back(op);
+  });
+  // Users first, so that a fill that is copied copies its empty tensor.
+  for (Operation *init : llvm::reverse(inits))
+    for (OpOperand &use :
+         llvm::make_early_inc_range(llvm::drop_begin(init->getUses()))) {
+      OpBuilder builder(init);
+      use.set(builder.clone(*init)->getResult(0));
+    }
+}
+
 LogicalResult ResultsToOutputsPass::convert(func::FuncOp func) {
+  separateInits(func);
   FunctionType type = func.getFunctionType();
   if (llvm::none_of(type.getResults(), llvm::IsaPred<TensorType>))
     return success();

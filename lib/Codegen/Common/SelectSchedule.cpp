@@ -96,14 +96,35 @@ ScheduleAttr schedulePairs(TargetAttr target) {
                            /*split=*/0);
 }
 
+/// Says that `kernel`, which `op` would have, does not compute additive scores.
+void remarkNotAdditive(AttentionOp op, Kernel kernel) {
+  remark::missed(
+      op.getLoc(),
+      remark::RemarkOpts::name("additive-scores")
+          .category("attn")
+          .function(op->getParentOfType<func::FuncOp>().getSymName()))
+      << ("additive scores are computed by queries_in_lanes, not by " +
+          stringifyKernel(kernel))
+             .str();
+}
+
 ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   int64_t groupRows = countGroupRows(op);
+  bool isAdditive = static_cast<bool>(op.getAdditive());
+  std::optional<ScheduleAttr> better;
   if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
-    return scheduleFewRows(op, target, groupRows);
-  if (target.getBf16() != BF16Unit::None && isAllBF16(op))
-    return schedulePairs(target);
+    better = scheduleFewRows(op, target, groupRows);
+  else if (target.getBf16() != BF16Unit::None && isAllBF16(op))
+    better = schedulePairs(target);
+  if (better && !isAdditive)
+    return *better;
+  if (better)
+    remarkNotAdditive(op, better->getKernel());
   std::array<int64_t, 2> registers =
       chooseRegisters(target, Kernel::QueriesInLanes);
+  // A tanh for each pair and feature: more of them side by side win nothing.
+  if (isAdditive)
+    registers = {2, 2};
   int64_t lanes = target.getLanes();
   int64_t rowBytes = 0;
   for (Value operand : {op.getKey(), op.getValue()})
@@ -146,6 +167,8 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
   Kernel kernel = schedule.getKernel();
   InFlightDiagnostic error = op.emitOpError() << "has the schedule of "
                                               << stringifyKernel(kernel);
+  if (op.getAdditive() && kernel != Kernel::QueriesInLanes)
+    return error << ", which has no additive scores";
   switch (kernel) {
   case Kernel::Gemm:
     return error << ", expected one of attention";

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionTiling.h"
+#include "attn/Analysis/HomogeneousProgram.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -68,8 +69,9 @@ bool AttentionTiling::scalesScores() {
   auto isBF16 = [](Value operand) {
     return getElementTypeOrSelf(operand.getType()).isBF16();
   };
-  return isPaired() || (schedule.getKernel() == Kernel::FeaturesInLanes &&
-                        isBF16(op.getQuery()) && isBF16(op.getKey()));
+  return isPaired() || op.getAdditive() ||
+         (schedule.getKernel() == Kernel::FeaturesInLanes &&
+          isBF16(op.getQuery()) && isBF16(op.getKey()));
 }
 
 void AttentionTiling::run() {
@@ -127,7 +129,9 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
         b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
   } else {
     queryTile = transpose(b, allocateSpread(headDim));
-    factor = op.getScale().convertToDouble();
+    if (!scalesScores())
+      factor = op.getScale().convertToDouble();
+    additive = viewAdditive(head);
   }
   PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
   int64_t storedValueDim =
@@ -167,7 +171,23 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
     outputs.push_back(viewRows(b, lse, own, firstRow, rows));
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                           addLeadingOne(b, max), addLeadingOne(b, sum), outputs,
-                          loadSink(head));
+                          loadSink(head), op.getUnnormalizedAttr());
+}
+
+Value AttentionTiling::viewAdditive(Value head) {
+  Value weight = op.getAdditive();
+  if (!weight)
+    return {};
+  auto type = cast<MemRefType>(weight.getType());
+  if (type.getRank() == 1)
+    return weight;
+  SmallVector<OpFoldResult> offsets{head, b.getIndexAttr(0)},
+      sizes{b.getIndexAttr(1), b.getIndexAttr(type.getDimSize(1))},
+      strides(2, b.getIndexAttr(1));
+  auto viewType = memref::SubViewOp::inferRankReducedResultType(
+      type.getDimSize(1), type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), weight,
+                                   offsets, sizes, strides);
 }
 
 Value AttentionTiling::loadSink(Value head) {
@@ -276,7 +296,7 @@ void AttentionTiling::emitFewRows(Value batches) {
       viewPartials(accs, batch, keyHead, parts, firstRow, headRows, valueDim),
       viewPartials(maxes, batch, keyHead, parts, firstRow, headRows),
       viewPartials(sums, batch, keyHead, parts, firstRow, headRows), outputs,
-      loadSink(head));
+      loadSink(head), op.getUnnormalizedAttr());
 }
 
 Value AttentionTiling::viewBlock(Value memref, int64_t row, int64_t rows,
@@ -342,6 +362,15 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
     return op.emitOpError("has no schedule to be tiled by");
   if (op.getSchedule()->getKernel() == Kernel::Gemm)
     return op.emitOpError("has the schedule of a matrix product");
+  if (!op.getProbability().empty() &&
+      !isHomogeneousProgram(op.getProbability()))
+    return op.emitOpError("has a program on weights that needs normalised "
+                          "ones, which attn-decompose-probability makes");
+  if (op.getAdditive() &&
+      op.getSchedule()->getKernel() != Kernel::QueriesInLanes)
+    return op.emitOpError("has additive scores and the schedule of ")
+           << stringifyKernel(op.getSchedule()->getKernel())
+           << ", which has dot products";
   for (Value operand : op->getOperands().take_front(4)) {
     Type element = getElementTypeOrSelf(operand.getType());
     if (!isa<Float32Type, Float16Type, BFloat16Type>(element) &&

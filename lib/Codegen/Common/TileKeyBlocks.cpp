@@ -324,12 +324,15 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
   }
   auto block = OnlineAttentionOp::create(
       b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-      at[2], x.add(at[3], key), rows, soon,
+      at[2], x.add(at[3], key), rows, soon, additive,
       scalesScores() ? op.getScaleAttr() : FloatAttr(),
-      headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(), schedule);
+      headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(),
+      op.getUnnormalizedAttr(), schedule);
   IRMapping mapping;
   if (!op.getScore().empty())
     op.getScore().cloneInto(&block.getScore(), mapping);
   if (masked)
     op.getMask().cloneInto(&block.getMask(), mapping);
+  if (!op.getProbability().empty())
+    op.getProbability().cloneInto(&block.getProbability(), mapping);
 }

@@ -29,9 +29,10 @@ namespace {
 
 Results lowerOp(TensorLoops &build, Operation *op) {
   return llvm::TypeSwitch<Operation *, Results>(op)
-      .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, ScaleOp, SoftcapOp,
-            BiasOp, ScoreMapOp, MaskedSoftmaxOp, WeightedSumOp, PackOp,
-            CacheUpdateOp, GatherPagesOp, DequantizeOp>(
+      .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, AdditiveScoresOp, ScaleOp,
+            SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp,
+            DropoutOp, WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp,
+            DequantizeOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
       .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp, QuantizeOp>(
           [&](auto typed) { return attn::lower(build, typed); })
@@ -51,7 +52,8 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
     });
 
     IRRewriter rewriter(&getContext());
-    // Users first: masked_softmax looks for the biases of its scores.
+    // Users first: masked_softmax looks for the biases of its scores, and
+    // programs on weights for their masked_softmax.
     for (Operation *op : llvm::reverse(ops)) {
       for (Type type : op->getOperandTypes())
         if (isa<BaseMemRefType>(type)) {
@@ -81,7 +83,8 @@ private:
     StringRef cost = "its scores take O(Sq*Skv) memory";
     if (isa<GatherPagesOp, DequantizeOp>(op))
       cost = "its result is a copy";
-    else if (!isa<QKOp, ScaleOp, SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp,
+    else if (!isa<QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp, BiasOp,
+                  ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
                   WeightedSumOp>(op))
       return;
     remark::missed(

@@ -23,9 +23,10 @@ using arith::CmpIPredicate;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The programs of `attention` and `online_attention` on one score: the score
-/// region, then -inf where the mask region yields false.
+/// region, then `hidden` where the mask region yields false.
 static Value applyPrograms(ScalarBuilder &build, Value score, ValueRange pair,
-                           Region &scoreRegion, Region &maskRegion) {
+                           Region &scoreRegion, Region &maskRegion,
+                           double hidden = -kInfinity) {
   if (!scoreRegion.empty()) {
     SmallVector<Value> arguments{score};
     llvm::append_range(arguments, pair);
@@ -34,8 +35,7 @@ static Value applyPrograms(ScalarBuilder &build, Value score, ValueRange pair,
   if (maskRegion.empty())
     return score;
   Value visible = inlineProgram(build, maskRegion, pair);
-  return build.select(visible, score,
-                      build.constant(score.getType(), -kInfinity));
+  return build.select(visible, score, build.constant(score.getType(), hidden));
 }
 
 static Value exponential(ScalarBuilder &build, Value x) {
@@ -66,7 +66,8 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
   };
   Value value = read(op.getValue(), op.getValueScale());
   Value raw =
-      buildScores(build, op.getQuery(), read(op.getKey(), op.getKeyScale()));
+      buildScores(build, op.getQuery(), read(op.getKey(), op.getKeyScale()),
+                  op.getAdditive());
   Type element = getElementTypeOrSelf(raw.getType());
   Value scores = build.map(build.sizes(raw), element, raw, [&](LoopBody &b) {
     Value score = b.mul(b.inputs[0],
@@ -78,11 +79,20 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
         index = b.add(index, op.getOffsets()[d]);
       pair.push_back(index);
     }
-    return applyPrograms(b, score, pair, op.getScore(), op.getMask());
+    return applyPrograms(b, score, pair, op.getScore(), op.getMask(),
+                         op.getUnnormalized() ? 0.0 : -kInfinity);
   });
+  if (op.getUnnormalized())
+    return {buildWeightedSum(build, scores, scores, 0.0, value)};
   Softmax softmax = buildSoftmax(build, scores, op.getSink());
-  Results results{
-      buildWeightedSum(build, softmax.weights, scores, -kInfinity, value)};
+  Value weights = softmax.weights, selector = scores;
+  double absent = -kInfinity;
+  if (!op.getProbability().empty()) {
+    weights = selector = buildProbabilityMap(
+        build, weights, scores, op.getProbability(), op.getOffsets());
+    absent = 0.0;
+  }
+  Results results{buildWeightedSum(build, weights, selector, absent, value)};
   if (Value init = op.getLogSumExp()) {
     Type type = getElementTypeOrSelf(init.getType());
     results.push_back(build.map(
@@ -113,20 +123,49 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   Value scores;
   {
     enum { M, N, D };
+    SmallVector<LoopOperand> factors{{op.getQuery(), {M, D}},
+                                     {op.getKey(), {N, D}}};
+    if (op.getAdditive())
+      factors.push_back({op.getAdditive(), {D}});
     scores = build.loops(
-        3, {{op.getQuery(), {M, D}}, {op.getKey(), {N, D}}},
-        {build.fill(sizes, element, 0.0), {M, N}}, [&](LoopBody &b) {
-          return b.add(b.output, b.mul(b.cast(b.inputs[0], element),
-                                       b.cast(b.inputs[1], element)));
+        3, factors, {build.fill(sizes, element, 0.0), {M, N}},
+        [&](LoopBody &b) {
+          Value weight =
+              op.getAdditive() ? b.cast(b.inputs[2], element) : Value();
+          return b.add(b.output,
+                       scoreTerm(b, b.cast(b.inputs[0], element),
+                                 b.cast(b.inputs[1], element), weight));
         });
     scores = build.map(sizes, element, scores, [&](LoopBody &b) {
       Value pair[] = {op.getB(), op.getH(), b.add(op.getI(), b.loop(M)),
                       b.add(op.getJ(), b.loop(N))};
-      return applyPrograms(b, b.inputs[0], pair, op.getScore(), op.getMask());
+      Value score = b.inputs[0];
+      if (op.getScale())
+        score =
+            b.mul(score, b.constant(element, op.getScale()->convertToDouble()));
+      return applyPrograms(b, score, pair, op.getScore(), op.getMask(),
+                           op.getUnnormalized() ? 0.0 : -kInfinity);
     });
   }
 
   enum { M, N, D };
+  auto finish = [&](Value tensor, Value init) {
+    return build.castElements(tensor, getElementTypeOrSelf(init.getType()));
+  };
+  // acc + weights V over the pairs whose `selector` is not `absent`.
+  auto addWeighted = [&](Value acc, Value weights, Value selector,
+                         double absent) {
+    return build.loops(
+        3, {{weights, {M, N}}, {selector, {M, N}}, {op.getValue(), {N, D}}},
+        {acc, {M, D}}, [&](LoopBody &b) {
+          Value product = b.mul(b.inputs[0], b.cast(b.inputs[2], element));
+          return b.select(b.equals(b.inputs[1], absent), b.output,
+                          b.add(b.output, product));
+        });
+  };
+  if (op.getUnnormalized())
+    return {finish(addWeighted(oldAcc, scores, scores, 0.0), op.getAcc()),
+            op.getMax(), op.getSum()};
   auto combineMax = [&](LoopBody &b) {
     return maximum(b, b.output, b.inputs[0]);
   };
@@ -153,16 +192,19 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   SmallVector<OpFoldResult> accSizes = build.sizes(op.getAcc());
   Value acc = build.loops(2, {{oldAcc, {0, 1}}, {decay, {0}}},
                           {build.empty(accSizes, element), {0, 1}}, decayed);
-  acc = build.loops(
-      3, {{exps, {M, N}}, {scores, {M, N}}, {op.getValue(), {N, D}}},
-      {acc, {M, D}}, [&](LoopBody &b) {
-        Value product = b.mul(b.inputs[0], b.cast(b.inputs[2], element));
-        return b.select(b.equals(b.inputs[1], -kInfinity), b.output,
-                        b.add(b.output, product));
-      });
-  auto finish = [&](Value tensor, Value init) {
-    return build.castElements(tensor, getElementTypeOrSelf(init.getType()));
-  };
+  if (op.getProbability().empty()) {
+    acc = addWeighted(acc, exps, scores, -kInfinity);
+  } else {
+    Value weights = build.map(sizes, element, exps, [&](LoopBody &b) {
+      Value arguments[] = {b.inputs[0], op.getB(), op.getH(),
+                           b.add(op.getI(), b.loop(M)),
+                           b.add(op.getJ(), b.loop(N))};
+      Value zero = b.constant(element, 0.0);
+      return b.select(b.equals(b.inputs[0], 0.0), zero,
+                      inlineProgram(b, op.getProbability(), arguments));
+    });
+    acc = addWeighted(acc, weights, weights, 0.0);
+  }
   return {finish(acc, op.getAcc()), finish(max, op.getMax()),
           finish(sum, op.getSum())};
 }
@@ -176,11 +218,22 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
   Value partials = op.getMax();
   SmallVector<OpFoldResult> sizes = build.sizes(op.getOutput());
   TensorLoops::Sizes rows = ArrayRef(sizes).drop_back();
+  Type type = getElementTypeOrSelf(op.getOutput().getType());
   // Outputs may have fewer rows than the state: their loops index it.
   SmallVector<OpFoldResult> partial{build.sizes(partials)[0]};
   Value steps = build.empty(partial, element);
 
   enum { R, P };
+  if (op.getUnnormalized()) {
+    enum { D = 2 };
+    Value total = build.loops(
+        3, {{steps, {P}}}, {build.fill(sizes, element, 0.0), {R, D}},
+        [&](LoopBody &b) {
+          Value x = b.load(op.getAcc(), {b.loop(P), b.loop(R), b.loop(D)});
+          return b.add(b.output, b.cast(x, element));
+        });
+    return {build.castElements(total, type)};
+  }
   auto load = [&](LoopBody &b, Value stats) {
     return b.cast(b.load(stats, {b.loop(P), b.loop(R)}), element);
   };
@@ -215,7 +268,6 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
                         b.load(op.getAcc(), {b.loop(P), b.loop(R), b.loop(D)});
                     return accumulate(b, b.inputs[1], b.cast(x, element));
                   });
-  Type type = getElementTypeOrSelf(op.getOutput().getType());
   Results results{
       build.loops(2, {{acc, {0, 1}}, {total, {0}}},
                   {build.empty(sizes, type), {0, 1}}, [&](LoopBody &b) {

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowerings.h"
+#include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include <limits>
@@ -52,7 +53,16 @@ Value attn::inlineProgram(ScalarBuilder &build, Region &region,
   return mapping.lookupOrDefault(block.getTerminator()->getOperand(0));
 }
 
-Value attn::buildScores(TensorLoops &build, Value query, Value key) {
+Value attn::scoreTerm(ScalarBuilder &build, Value query, Value key,
+                      Value weight) {
+  if (!weight)
+    return build.mul(query, key);
+  Value sum = build.add(query, key);
+  return build.mul(weight, math::TanhOp::create(build.builder, build.loc, sum));
+}
+
+Value attn::buildScores(TensorLoops &build, Value query, Value key,
+                        Value weight) {
   Type element = getSumType(getElementTypeOrSelf(query.getType()));
   SmallVector<OpFoldResult> sizes = build.sizes(query);
   sizes[3] = build.sizes(key)[2];
@@ -63,8 +73,15 @@ Value attn::buildScores(TensorLoops &build, Value query, Value key) {
       {build.fill(sizes, element, 0.0), {B, H, I, J}}, [&](LoopBody &b) {
         Value k = b.load(
             key, {b.loop(B), b.div(b.loop(H), group), b.loop(J), b.loop(D)});
-        return b.add(b.output,
-                     b.mul(b.cast(b.inputs[0], element), b.cast(k, element)));
+        Value w;
+        if (weight) {
+          SmallVector<Value> at{b.loop(D)};
+          if (cast<RankedTensorType>(weight.getType()).getRank() == 2)
+            at.insert(at.begin(), b.loop(H));
+          w = b.cast(b.load(weight, at), element);
+        }
+        return b.add(b.output, scoreTerm(b, b.cast(b.inputs[0], element),
+                                         b.cast(k, element), w));
       });
 }
 
@@ -284,6 +301,10 @@ Value attn::lower(TensorLoops &build, QKOp op) {
   return buildScores(build, op.getQuery(), op.getKey());
 }
 
+Value attn::lower(TensorLoops &build, AdditiveScoresOp op) {
+  return buildScores(build, op.getQuery(), op.getKey(), op.getWeight());
+}
+
 /// An elementwise function of scores.
 static Value mapScores(TensorLoops &build, Value scores,
                        TensorLoops::Body body) {
@@ -353,14 +374,15 @@ static SmallVector<Value> getEarlierBiases(Value scores) {
   return biases;
 }
 
-Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
+/// The scores of `op`, -inf where a pair is hidden.
+static Value buildMaskedScores(TensorLoops &build, MaskedSoftmaxOp op) {
   Value scores = op.getScores();
   Value shift;
   if (op.getAlignment() == Alignment::BottomRight)
     shift = build.sub(build.dim(scores, 3), build.dim(scores, 2));
   SmallVector<Value> biases = getEarlierBiases(scores);
 
-  Value masked = mapScores(build, scores, [&](LoopBody &b) {
+  return mapScores(build, scores, [&](LoopBody &b) {
     SmallVector<Value> pair = getPair(b);
     Value i = pair[2], j = pair[3];
     Value visible;
@@ -423,7 +445,69 @@ Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
                         hidden, result);
     return result;
   });
-  return buildSoftmax(build, masked, op.getSink()).weights;
+}
+
+Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
+  Value masked = buildMaskedScores(build, op);
+  if (op.getNormalizer() == Normalizer::Softmax)
+    return buildSoftmax(build, masked, op.getSink()).weights;
+  return mapScores(build, masked, [&](LoopBody &b) {
+    Type element = b.inputs[0].getType();
+    Value one = b.constant(element, 1.0);
+    Value negated = arith::NegFOp::create(b.builder, b.loc, b.inputs[0]);
+    Value exp = math::ExpOp::create(b.builder, b.loc, negated);
+    return b.select(b.equals(b.inputs[0], -kInfinity), b.constant(element, 0.0),
+                    b.div(one, b.add(one, exp)));
+  });
+}
+
+Value attn::buildProbabilityMap(TensorLoops &build, Value weights, Value scores,
+                                Region &program, ValueRange offsets) {
+  SmallVector<Value> inputs{weights};
+  if (scores)
+    inputs.push_back(scores);
+  Type element = getElementTypeOrSelf(weights.getType());
+  return build.map(build.sizes(weights), element, inputs, [&](LoopBody &b) {
+    SmallVector<Value> arguments{b.inputs[0]};
+    for (unsigned d = 0; d < 4; ++d)
+      arguments.push_back(offsets.empty() ? b.loop(d)
+                                          : b.add(b.loop(d), offsets[d]));
+    Value mapped = inlineProgram(b, program, arguments);
+    if (!scores)
+      return mapped;
+    return b.select(b.equals(b.inputs[1], -kInfinity), b.constant(element, 0.0),
+                    mapped);
+  });
+}
+
+/// The scores that `weights` were made of, -inf where hidden, or null.
+static Value buildScoresOf(TensorLoops &build, Value weights) {
+  while (Operation *op = weights.getDefiningOp()) {
+    if (auto softmax = dyn_cast<MaskedSoftmaxOp>(op))
+      return buildMaskedScores(build, softmax);
+    if (!isa<ProbabilityMapOp, DropoutOp, tensor::CastOp>(op))
+      break;
+    weights = op->getOperand(0);
+  }
+  return {};
+}
+
+Value attn::lower(TensorLoops &build, ProbabilityMapOp op) {
+  return buildProbabilityMap(build, op.getWeights(),
+                             buildScoresOf(build, op.getWeights()),
+                             op.getProbability());
+}
+
+Value attn::lower(TensorLoops &build, DropoutOp op) {
+  return mapScores(build, op.getWeights(), [&](LoopBody &b) {
+    Type element = b.inputs[0].getType();
+    double rate = op.getRate().convertToDouble();
+    Value isKept = emitIsKept(b.builder, b.loc, rate, op.getSeed(), getPair(b));
+    // Nothing is kept of rate 1.
+    Value share = b.constant(element, rate < 1 ? 1 - rate : 1);
+    return b.select(isKept, b.div(b.inputs[0], share),
+                    b.constant(element, 0.0));
+  });
 }
 
 Value attn::lower(TensorLoops &build, WeightedSumOp op) {

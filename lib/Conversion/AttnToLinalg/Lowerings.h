@@ -21,11 +21,14 @@ mlir::Value lower(TensorLoops &build, SplitHeadsOp op);
 mlir::Value lower(TensorLoops &build, MergeHeadsOp op);
 mlir::Value lower(TensorLoops &build, RopeOp op);
 mlir::Value lower(TensorLoops &build, QKOp op);
+mlir::Value lower(TensorLoops &build, AdditiveScoresOp op);
 mlir::Value lower(TensorLoops &build, ScaleOp op);
 mlir::Value lower(TensorLoops &build, SoftcapOp op);
 mlir::Value lower(TensorLoops &build, BiasOp op);
 mlir::Value lower(TensorLoops &build, ScoreMapOp op);
 mlir::Value lower(TensorLoops &build, MaskedSoftmaxOp op);
+mlir::Value lower(TensorLoops &build, ProbabilityMapOp op);
+mlir::Value lower(TensorLoops &build, DropoutOp op);
 mlir::Value lower(TensorLoops &build, WeightedSumOp op);
 
 // The fused op and the tile ops, on tensors.
@@ -51,8 +54,13 @@ mlir::Type getSumType(mlir::Type type);
 mlir::Value inlineProgram(ScalarBuilder &build, mlir::Region &region,
                           mlir::ValueRange arguments);
 
-/// `[B, Hq, Sq, Skv]` = Q K^T of the sum type.
-mlir::Value buildScores(TensorLoops &build, mlir::Value query, mlir::Value key);
+/// `[B, Hq, Sq, Skv]` = Q K^T of the sum type, or with the `weight` of additive
+/// scores the sums of `weight * tanh(q + k)`.
+mlir::Value buildScores(TensorLoops &build, mlir::Value query, mlir::Value key,
+                        mlir::Value weight = {});
+/// The term of a score that one feature of a query and of a key gives.
+mlir::Value scoreTerm(ScalarBuilder &build, mlir::Value query, mlir::Value key,
+                      mlir::Value weight);
 
 /// Softmax along the last axis of scores whose hidden pairs are -inf. `sink`,
 /// one logit a head, may be null.
@@ -65,6 +73,12 @@ Softmax buildSoftmax(TensorLoops &build, mlir::Value scores, mlir::Value sink);
 /// exp(sink - max) of sinks that `max` includes: two infinities are equal and
 /// have no difference.
 mlir::Value sinkWeight(ScalarBuilder &build, mlir::Value sink, mlir::Value max);
+
+/// The region `(p, b, h, i, j) -> p` on the weights of pairs whose `score` is
+/// not -inf; 0 elsewhere. `scores` may be null: no pair is hidden then.
+mlir::Value buildProbabilityMap(TensorLoops &build, mlir::Value weights,
+                                mlir::Value scores, mlir::Region &program,
+                                mlir::ValueRange offsets = {});
 
 /// `[B, Hq, Sq, Dv]` of `value`'s element type: the sum of weight times value
 /// over the pairs whose `selector` is not `absent`.

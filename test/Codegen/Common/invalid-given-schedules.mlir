@@ -64,3 +64,11 @@ func.func @split(%q: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16, split = 2048>) -> tensor<?x8x?x64xf32>
   return %o : tensor<?x8x?x64xf32>
 }
+
+// -----
+
+func.func @additive(%q: tensor<?x8x?x64xbf16>, %w: tensor<64xf32>) -> tensor<?x8x?x64xbf16> {
+  // expected-error @below {{has the schedule of bf16_vectors, which has no additive scores}}
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%q : tensor<?x8x?x64xbf16>) scale 1.0 additive(%w : tensor<64xf32>) schedule(<kernel = bf16_vectors, tile = [32, 2048], registers = [8, 2], lanes = 16>) -> tensor<?x8x?x64xbf16>
+  return %o : tensor<?x8x?x64xbf16>
+}

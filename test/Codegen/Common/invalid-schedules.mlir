@@ -115,3 +115,23 @@ func.func @pairs_of_f32(%q: memref<1x1x?x8xf32>) {
   attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%q : memref<1x1x?x8xf32>) scale 1.0 schedule(<kernel = bf16_tiles, tile = [32, 32], registers = [2, 2], lanes = 16>)
   return
 }
+
+// -----
+
+func.func @normalised_weights(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  // expected-error @below {{has a program on weights that needs normalised ones, which attn-decompose-probability makes}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>) probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.mulf %p, %p : f32
+    attn.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @additive_pairs(%q: memref<1x1x?x32xbf16>, %o: memref<1x1x?x32xbf16>, %w: memref<32xbf16>) {
+  // expected-error @below {{has additive scores and the schedule of bf16_tiles, which has dot products}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x32xbf16>, memref<1x1x?x32xbf16>, memref<1x1x?x32xbf16>) outs(%o : memref<1x1x?x32xbf16>) scale 1.0 additive(%w : memref<32xbf16>) schedule(<kernel = bf16_tiles, tile = [32, 2048], registers = [2, 2], lanes = 16>)
+  return
+}

@@ -31,3 +31,22 @@ func.func @recursive(%x: tensor<?xf32>) -> tensor<?xf32> {
 func.func @unranked(%x: tensor<*xf32>) -> tensor<*xf32> {
   return %x : tensor<*xf32>
 }
+
+// -----
+
+// What two results are computed in is no output of both: each has its own.
+// CHECK-LABEL: func.func @shared_init
+// CHECK-DAG: %[[E0:.*]] = tensor.empty
+// CHECK-DAG: %[[E1:.*]] = tensor.empty
+// CHECK-DAG: %[[F0:.*]] = linalg.fill ins(%{{.*}}) outs(%[[E0]] : tensor<4x4xf32>)
+// CHECK-DAG: %[[F1:.*]] = linalg.fill ins(%{{.*}}) outs(%[[E1]] : tensor<4x4xf32>)
+// CHECK-DAG: linalg.matmul {{.*}} outs(%[[F0]] : tensor<4x4xf32>)
+// CHECK-DAG: linalg.matmul {{.*}} outs(%[[F1]] : tensor<4x4xf32>)
+func.func @shared_init(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a = linalg.matmul ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = linalg.matmul ins(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %a, %b : tensor<4x4xf32>, tensor<4x4xf32>
+}

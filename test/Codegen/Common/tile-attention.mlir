@@ -137,3 +137,42 @@ func.func @sink(%q: memref<?x8x?x64xf32>, %o: memref<?x8x?x64xf32>, %sink: memre
   attn.attention ins(%q, %q, %q : memref<?x8x?x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%o : memref<?x8x?x64xf32>) scale 1.0 sink(%sink : memref<8xf16>) schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
   return
 }
+
+// -----
+
+// Scores that are weights: blocks and the merge know, and no program but the
+// score's is left. A homogeneous program on weights goes into each block.
+// CHECK-LABEL: func.func @weights
+// CHECK: attn.online_attention {{.*}} unnormalized schedule({{.*}}) score {
+// CHECK: attn.merge_partials {{.*}} unnormalized
+// CHECK: attn.online_attention {{.*}} schedule({{.*}}) probability {
+// CHECK: attn.merge_partials
+// CHECK-NOT: unnormalized
+func.func @weights(%q: memref<?x8x?x64xf32>, %o: memref<?x8x?x64xf32>, %c: f32) {
+  attn.attention ins(%q, %q, %q : memref<?x8x?x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%o : memref<?x8x?x64xf32>) scale 1.0 unnormalized schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.mulf %s, %s : f32
+    attn.yield %x : f32
+  }
+  attn.attention ins(%q, %q, %q : memref<?x8x?x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%o : memref<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>) probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.mulf %p, %c : f32
+    attn.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+// The weight of a head's additive scores goes to each block; queries are packed
+// as they are.
+// CHECK-LABEL: func.func @additive
+// CHECK-SAME: %[[W:[^:]*]]: memref<8x64xf16>
+// CHECK: scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}) in
+// CHECK: %[[OWN:.*]] = memref.subview %[[W]][%[[H]], 0] [1, 64] [1, 1] : memref<8x64xf16> to memref<64xf16
+// CHECK: attn.pack {{.*}} factor 1.000000e+00
+// CHECK: attn.online_attention {{.*}} scale 5.000000e-01 additive(%[[OWN]] : memref<64xf16
+func.func @additive(%q: memref<?x8x?x64xf32>, %o: memref<?x8x?x64xf32>, %w: memref<8x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<?x8x?x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%o : memref<?x8x?x64xf32>) scale 0.5 additive(%w : memref<8x64xf16>) schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [2, 2], lanes = 16>)
+  return
+}

@@ -109,3 +109,12 @@ func.func @unused_on_memrefs(%q: memref<1x8x4x64xf32>) {
       outs(%q : memref<1x8x4x64xf32>) scale 0.125
   return
 }
+
+// A dropout that leaves out nothing.
+// CHECK-LABEL: func.func @dropout_of_nothing
+// CHECK-SAME: %[[P:[^:]*]]: tensor<?x8x?x?xf32>
+// CHECK-NEXT: return %[[P]]
+func.func @dropout_of_nothing(%p: tensor<?x8x?x?xf32>, %seed: i64) -> tensor<?x8x?x?xf32> {
+  %w = attn.dropout %p rate 0.0 seed(%seed) : tensor<?x8x?x?xf32>
+  return %w : tensor<?x8x?x?xf32>
+}

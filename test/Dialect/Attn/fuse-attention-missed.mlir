@@ -131,3 +131,36 @@ func.func @tensor_in_mask_program(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf3
   %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
   return %o : tensor<1x1x?x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @mapped_weights_used_twice
+// REMARK: Function=mapped_weights_used_twice | Reason="the attention weights have other uses, so they must exist in memory"
+func.func @mapped_weights_used_twice(%q: tensor<1x1x?x8xf32>) -> (tensor<1x1x?x8xf32>, tensor<1x1x?x?xf32>) {
+  %s = attn.qk %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf32>
+  %w = attn.probability_map %p : tensor<1x1x?x?xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %x : f32
+  }
+  %o = attn.weighted_sum %w, %q : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o, %w : tensor<1x1x?x8xf32>, tensor<1x1x?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @tensors_in_weight_program
+// REMARK: Function=tensors_in_weight_program | Reason="the program on weights uses 'tensor.empty', which is no scalar op"
+func.func @tensors_in_weight_program(%q: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf32>
+  %w = attn.probability_map %p : tensor<1x1x?x?xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.empty() : tensor<2xf32>
+    %t = tensor.insert %x into %e[%j] : tensor<2xf32>
+    %y = tensor.extract %t[%j] : tensor<2xf32>
+    attn.yield %y : f32
+  }
+  %o = attn.weighted_sum %w, %q : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}

@@ -413,3 +413,99 @@ func.func @sink(%q: tensor<1x8x?x8xf32>, %sink: tensor<8xbf16>) -> tensor<1x8x?x
   %o = attn.weighted_sum %p, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
   return %o : tensor<1x8x?x8xf32>
 }
+
+// -----
+
+// Programs on weights follow the softmax, in order.
+// CHECK-LABEL: func.func @probability
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 probability {
+// CHECK-NEXT: ^bb0(%[[P:.*]]: f32, %{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %[[J:.*]]: index):
+// CHECK-NEXT: %[[G:.*]] = tensor.extract %{{.*}}[%[[H]], %[[J]]] : tensor<8x?xf32>
+// CHECK-NEXT: %[[X:.*]] = arith.mulf %[[P]], %[[G]]
+// CHECK-NEXT: %[[Y:.*]] = arith.negf %[[X]]
+// CHECK-NEXT: attn.yield %[[Y]] : f32
+func.func @probability(%q: tensor<1x8x?x8xf32>, %gate: tensor<8x?xf32>) -> tensor<1x8x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x8x?x?xf32>
+  %v = attn.probability_map %p : tensor<1x8x?x?xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %g = tensor.extract %gate[%h, %j] : tensor<8x?xf32>
+    %y = arith.mulf %x, %g : f32
+    attn.yield %y : f32
+  }
+  %w = attn.probability_map %v : tensor<1x8x?x?xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.negf %x : f32
+    attn.yield %y : f32
+  }
+  %o = attn.weighted_sum %w, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}
+
+// -----
+
+// A sigmoid ends the score program: its results are the weights. What follows
+// it does too, and leaves scores of -inf at 0.
+// CHECK-LABEL: func.func @sigmoid
+// CHECK: attn.attention {{.*}} scale 5.000000e-01 unnormalized score {
+// CHECK-NEXT: ^bb0(%[[S:.*]]: f32,
+// CHECK-NEXT: %[[T:.*]] = arith.mulf %[[S]], %{{.*}} : f32
+// CHECK-NEXT: %[[E:.*]] = math.exp2 %[[T]] : f32
+// CHECK-NEXT: %[[D:.*]] = arith.addf %[[E]], %{{.*}} : f32
+// CHECK-NEXT: %[[W:.*]] = arith.divf %{{.*}}, %[[D]] : f32
+// CHECK-NEXT: %[[HIDDEN:.*]] = arith.cmpf oeq, %[[S]], %{{.*}} : f32
+// CHECK-NEXT: %[[N:.*]] = arith.negf %[[W]] : f32
+// CHECK-NEXT: %[[R:.*]] = arith.select %[[HIDDEN]], %{{.*}}, %[[N]] : f32
+// CHECK-NEXT: attn.yield %[[R]] : f32
+// CHECK: mask {
+func.func @sigmoid(%q: tensor<1x8x?x8xf32>) -> tensor<1x8x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x?xf32>
+  %t = attn.scale %s by 0.5 : tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %t causal(top_left) normalizer(sigmoid) : tensor<1x8x?x?xf32>
+  %w = attn.probability_map %p : tensor<1x8x?x?xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.negf %x : f32
+    attn.yield %y : f32
+  }
+  %o = attn.weighted_sum %w, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}
+
+// -----
+
+// A dropout is a program on weights: a random word for the pair, a comparison,
+// and a product with something that does not depend on the weight.
+// CHECK-LABEL: func.func @dropout
+// CHECK-SAME: %[[SEED:[^:]*]]: i64
+// CHECK: attn.attention {{.*}} probability {
+// CHECK-NEXT: ^bb0(%[[P:.*]]: f32, %{{.*}}: index
+// CHECK: arith.trunci %[[SEED]] : i64 to i32
+// CHECK-COUNT-29: arith.mului_extended
+// CHECK-NOT: arith.mului_extended
+// CHECK: %[[KEPT:.*]] = arith.cmpi uge, %{{.*}}, %{{.*}} : i32
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[P]], %{{.*}} : f32
+// CHECK: %[[R:.*]] = arith.select %[[KEPT]], %[[SCALED]], %{{.*}} : f32
+// CHECK: attn.yield %[[R]] : f32
+func.func @dropout(%q: tensor<1x8x?x8xf32>, %seed: i64) -> tensor<1x8x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x8x?x?xf32>
+  %w = attn.dropout %p rate 0.25 seed(%seed) : tensor<1x8x?x?xf32>
+  %o = attn.weighted_sum %w, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}
+
+// -----
+
+// Additive scores: the weight is an operand, the scale that follows the op's.
+// CHECK-LABEL: func.func @additive
+// CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : {{.*}}) outs({{.*}}) scale 5.000000e-01 additive(%{{.*}} : tensor<8xf32>) score {
+// CHECK: math.tanh
+// CHECK: mask {
+func.func @additive(%q: tensor<1x8x?x8xf32>, %w: tensor<8xf32>) -> tensor<1x8x?x8xf32> {
+  %s = attn.additive_scores %q, %q, %w : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32>, tensor<8xf32> -> tensor<1x8x?x?xf32>
+  %t = attn.scale %s by 0.5 : tensor<1x8x?x?xf32>
+  %u = attn.softcap %t at 4.0 : tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %u causal(top_left) : tensor<1x8x?x?xf32>
+  %o = attn.weighted_sum %p, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}

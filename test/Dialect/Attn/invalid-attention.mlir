@@ -136,7 +136,7 @@ func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
 // attention C6: at least one output
 func.func @c6_none(%q: tensor<1x4x4x64xf32>) {
   // expected-error @+1 {{must have one or two outputs, got 0 (C6)}}
-  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}> ({}, {}, {})
       : (tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) -> ()
   return
 }
@@ -344,5 +344,81 @@ func.func @c11_type(%q: tensor<1x8x4x64xf32>, %sink: tensor<8xi32>) {
   // expected-error @+1 {{sink must have a float element type, got 'i32' (C11)}}
   %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
       outs(%q : tensor<1x8x4x64xf32>) scale 1.0 sink(%sink : tensor<8xi32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C14: no log-sum-exp without a sum
+func.func @c14_lse(%q: tensor<1x8x4x64xf32>, %lse: tensor<1x8x4xf32>) {
+  // expected-error @+1 {{unnormalized weights have no log-sum-exp (C14)}}
+  %0:2 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q, %lse : tensor<1x8x4x64xf32>, tensor<1x8x4xf32>) scale 1.0 unnormalized -> tensor<1x8x4x64xf32>, tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// attention C14: no sink without a sum
+func.func @c14_sink(%q: tensor<1x8x4x64xf32>, %sink: tensor<8xf32>) {
+  // expected-error @+1 {{unnormalized weights have no sink (C14)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 sink(%sink : tensor<8xf32>) unnormalized -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C14: the score region is the program on weights
+func.func @c14_probability(%q: tensor<1x8x4x64xf32>) {
+  // expected-error @+1 {{unnormalized weights have no probability region (C14)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 unnormalized probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %p : f32
+  } -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C9: the probability region yields a weight
+func.func @c9_probability(%q: tensor<1x8x4x64xf32>) {
+  // expected-error @+1 {{probability region must yield one 'f32', got ('index') (C9)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %j : index
+  } -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C15: a weight for each feature
+func.func @c15(%q: tensor<1x8x4x64xf32>, %w: tensor<32xf32>) {
+  // expected-error @+1 {{head dim of additive is 32 but head dim of query is 64 (C15)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<32xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C15: for one head or each
+func.func @c15_heads(%q: tensor<1x8x4x64xf32>, %w: tensor<2x64xf32>) {
+  // expected-error @+1 {{head count of additive is 2 but head count of query is 8 (C15)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<2x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C15: rank 1 or 2
+func.func @c15_rank(%q: tensor<1x8x4x64xf32>, %w: tensor<f32>) {
+  // expected-error @+1 {{additive must be a tensor or memref of rank 1, got 'tensor<f32>' (C15)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<f32>) -> tensor<1x8x4x64xf32>
   return
 }

@@ -448,7 +448,7 @@ func.func @weighted_sum_c5(%p: tensor<2x8x4x5xf32>, %v: tensor<2x8x5x64xf16>) {
 
 // yield: stands in a program only
 func.func @yield() {
-  // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.attention, attn.online_attention'}}
+  // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.probability_map, attn.attention, attn.online_attention'}}
   attn.yield
 }
 
@@ -532,5 +532,152 @@ func.func @masked_softmax_two_sinks(%s: tensor<1x8x4x4xf32>, %sink: tensor<8xf32
 func.func @masked_softmax_prefix_keyword(%s: tensor<1x8x4x4xf32>, %p: index) {
   // expected-error @+1 {{expected 'prefix'}}
   %0 = attn.masked_softmax %s causal(top_left, postfix = %p : index) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax C10: no sink beside sigmoids
+func.func @masked_softmax_c10(%s: tensor<1x8x4x4xf32>, %sink: tensor<8xf32>) {
+  // expected-error @+1 {{sink with normalizer sigmoid (C10)}}
+  %0 = attn.masked_softmax %s sink(%sink : tensor<8xf32>) normalizer(sigmoid) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax: what normalizers there are
+func.func @masked_softmax_normalizer(%s: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{unknown normalizer 'tanh', expected softmax or sigmoid}}
+  %0 = attn.masked_softmax %s normalizer(tanh) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// probability_map C1: arguments
+func.func @probability_map_c1(%p: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{probability region must have arguments ('f32', 'index', 'index', 'index', 'index'), got ('f64', 'index', 'index', 'index', 'index') (C1-C3)}}
+  %0 = attn.probability_map %p : tensor<1x8x4x4xf32> {
+  ^bb0(%x: f64, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.constant 0.0 : f32
+    attn.yield %y : f32
+  }
+  return
+}
+
+// -----
+
+// probability_map C2: the yielded value
+func.func @probability_map_c2(%p: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{probability region must yield one 'f32', got ('index') (C1-C3)}}
+  %0 = attn.probability_map %p : tensor<1x8x4x4xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %j : index
+  }
+  return
+}
+
+// -----
+
+// probability_map C3: no side effects
+func.func @probability_map_c3(%p: tensor<1x8x4x4xf32>, %m: memref<f32>) {
+  // expected-error @+1 {{probability region must be free of side effects, but contains 'memref.store' (C1-C3)}}
+  %0 = attn.probability_map %p : tensor<1x8x4x4xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    memref.store %x, %m[] : memref<f32>
+    attn.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+// dropout C1: a share
+func.func @dropout_c1(%p: tensor<1x8x4x4xf32>, %seed: i64) {
+  // expected-error @+1 {{rate must be in [0, 1], got 1.5}}
+  %0 = attn.dropout %p rate 1.5 seed(%seed) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// dropout C1: a number
+func.func @dropout_c1_nan(%p: tensor<1x8x4x4xf32>, %seed: i64) {
+  // expected-error @+1 {{rate must be in [0, 1], got nan (C1)}}
+  %0 = attn.dropout %p rate 0x7FF8000000000000 seed(%seed) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// additive_scores C1: types
+func.func @additive_c1(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<64xf64>) {
+  // expected-error @+1 {{element types of query, key and weight must be equal or below f64, got 'f32', 'f32' and 'f64' (C1)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<64xf64> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C2: equal head dims
+func.func @additive_c2(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x32xf32>, %w: tensor<64xf32>) {
+  // expected-error @+1 {{head dim of query is 64 but head dim of key is 32 (C2)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x32xf32>, tensor<64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C2: static head dims
+func.func @additive_c2_dynamic(%q: tensor<1x8x4x?xf32>, %k: tensor<1x2x5x?xf32>, %w: tensor<?xf32>) {
+  // expected-error @+1 {{head dim of query must be static and positive, got 'tensor<1x8x4x?xf32>' (C2)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x?xf32>, tensor<1x2x5x?xf32>, tensor<?xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C3: batch extents
+func.func @additive_c3(%q: tensor<1x8x4x64xf32>, %k: tensor<2x2x5x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @+1 {{batch extent of query is 1 but batch extent of key is 2 (C3)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<2x2x5x64xf32>, tensor<64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C4: head counts
+func.func @additive_c4(%q: tensor<1x8x4x64xf32>, %k: tensor<1x3x5x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @+1 {{head count of query is 8, not a multiple of head count of key, 3 (C4)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x3x5x64xf32>, tensor<64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C5: the shape of scores
+func.func @additive_c5(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<1x8x4x5xf32>' are incompatible with return type(s) of operation 'tensor<1x8x5x4xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<64xf32> -> tensor<1x8x5x4xf32>
+  return
+}
+
+// -----
+
+// additive_scores C6: a weight a head
+func.func @additive_c6(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<2x64xf32>) {
+  // expected-error @+1 {{head count of weight is 2 but head count of query is 8 (C6)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<2x64xf32> -> tensor<1x8x4x5xf32>
+  return
+}
+
+// -----
+
+// additive_scores C6: a weight a feature
+func.func @additive_c6_dim(%q: tensor<1x8x4x64xf32>, %k: tensor<1x2x5x64xf32>, %w: tensor<8x32xf32>) {
+  // expected-error @+1 {{head dim of weight is 32 but head dim of query is 64 (C6)}}
+  %0 = attn.additive_scores %q, %k, %w : tensor<1x8x4x64xf32>, tensor<1x2x5x64xf32>, tensor<8x32xf32> -> tensor<1x8x4x5xf32>
   return
 }

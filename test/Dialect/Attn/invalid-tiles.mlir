@@ -257,3 +257,56 @@ func.func private @schedule() attributes {s = #attn.schedule<kernel = gemm, tile
 
 // expected-error @+1 {{schedule size 0 is outside [1, 1048576]}}
 func.func private @schedule() attributes {s = #attn.schedule<kernel = gemm, tile = [64, 64], registers = [4, 0], lanes = 16>}
+
+// -----
+
+// online_attention C5: scores that are weights need no other program
+func.func @online_c5_probability(%q: memref<8x64xf32>, %m: memref<8xf32>, %c: index) {
+  // expected-error @+1 {{unnormalized weights have no probability region (C5)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%c, %c, %c, %c) unnormalized probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %p : f32
+  }
+  return
+}
+
+// -----
+
+// merge_partials C4: sums have no log-sum-exp
+func.func @merge_c4_lse(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8x64xf32>, %lse: memref<8xf32>) {
+  // expected-error @+1 {{unnormalized partials have no log-sum-exp (C4)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o, %lse : memref<8x64xf32>, memref<8xf32>) unnormalized
+  return
+}
+
+// -----
+
+// merge_partials C4: sums have no sink
+func.func @merge_c4_sink(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8x64xf32>, %sink: f32) {
+  // expected-error @+1 {{unnormalized partials have no sink (C4)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o : memref<8x64xf32>) sink(%sink : f32) unnormalized
+  return
+}
+
+// -----
+
+// online_attention C9: a weight for each feature
+func.func @online_c9(%q: memref<8x64xf32>, %m: memref<8xf32>, %w: memref<32xf32>, %c: index) {
+  // expected-error @+1 {{head dim of additive is 32 but head dim of query is 64 (C9)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%c, %c, %c, %c) additive(%w : memref<32xf32>)
+  return
+}
+
+// -----
+
+// online_attention C9: for one head
+func.func @online_c9_rank(%q: memref<8x64xf32>, %m: memref<8xf32>, %w: memref<2x64xf32>, %c: index) {
+  // expected-error @+1 {{additive must be a tensor or memref of rank 1, got 'memref<2x64xf32>' (C9)}}
+  attn.online_attention ins(%q, %q, %q : memref<8x64xf32>, memref<8x64xf32>, memref<8x64xf32>)
+      outs(%q, %m, %m : memref<8x64xf32>, memref<8xf32>, memref<8xf32>) at(%c, %c, %c, %c) additive(%w : memref<2x64xf32>)
+  return
+}

@@ -114,6 +114,41 @@ func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: ten
   return %0#0, %0#1 : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
 }
 
+// CHECK-LABEL: func.func @weights
+// CHECK: attn.masked_softmax %{{.*}} causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
+// CHECK: attn.probability_map %{{.*}} : tensor<?x8x?x?xf32> {
+// CHECK-NEXT: ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 probability {
+// CHECK-NEXT: ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 unnormalized -> tensor<?x8x?x8xf32>
+// CHECK: attn.dropout %{{.*}} rate 1.000000e-01 seed(%{{.*}}) : tensor<?x8x?x?xf32>
+func.func @weights(%s: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x8xf32>, %seed: i64) -> (tensor<?x8x?x?xf32>, tensor<?x8x?x8xf32>) {
+  %a = attn.masked_softmax %s causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
+  %w = attn.probability_map %a : tensor<?x8x?x?xf32> {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %p : f32
+  }
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>)
+      outs(%q : tensor<?x8x?x8xf32>) scale 1.0 probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %p : f32
+  } -> tensor<?x8x?x8xf32>
+  %u = attn.attention ins(%o, %q, %q : tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>)
+      outs(%q : tensor<?x8x?x8xf32>) scale 1.0 unnormalized -> tensor<?x8x?x8xf32>
+  %d = attn.dropout %w rate 0.1 seed(%seed) : tensor<?x8x?x?xf32>
+  return %d, %u : tensor<?x8x?x?xf32>, tensor<?x8x?x8xf32>
+}
+
+// CHECK-LABEL: func.func @additive
+// CHECK: attn.additive_scores %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8x?x16xf16>, tensor<?x2x?x16xf16>, tensor<8x16xf32> -> tensor<?x8x?x?xf32>
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 additive(%{{.*}} : tensor<8x16xf32>) -> tensor<?x8x?x16xf16>
+func.func @additive(%q: tensor<?x8x?x16xf16>, %k: tensor<?x2x?x16xf16>, %w: tensor<8x16xf32>) -> (tensor<?x8x?x?xf32>, tensor<?x8x?x16xf16>) {
+  %s = attn.additive_scores %q, %k, %w : tensor<?x8x?x16xf16>, tensor<?x2x?x16xf16>, tensor<8x16xf32> -> tensor<?x8x?x?xf32>
+  %o = attn.attention ins(%q, %k, %k : tensor<?x8x?x16xf16>, tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>)
+      outs(%q : tensor<?x8x?x16xf16>) scale 1.0 additive(%w : tensor<8x16xf32>) -> tensor<?x8x?x16xf16>
+  return %s, %o : tensor<?x8x?x?xf32>, tensor<?x8x?x16xf16>
+}
+
 // CHECK-LABEL: func.func @tiles
 // CHECK: attn.pack ins(%{{.*}} : memref<?x64xf16>) outs(%{{.*}} : memref<64x64xf32, strided<[1, 64]>>) factor 1.250000e-01
 // CHECK: attn.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x64xf32>, memref<?x64xf32>, memref<?x32xf32>)

@@ -30,10 +30,10 @@ def case(function):
 # ===- Graphs -----------------------------------------------------------------===#
 
 
-def attention(q, k, v, *, scale=None, scores="", mask="", extra=(), dynamic=False):
+def attention(q, k, v, *, scale=None, scores="", mask="", weights="", extra=(), dynamic=False):
     """The chain as a user writes it. `scores` are lines from %t0 to %s (`S` is
-    the type of the scores), `mask` the clauses of the softmax, and `extra` are
-    further (name, type) arguments."""
+    the type of the scores), `mask` the clauses of the softmax, `weights` lines
+    from %p to %w, and `extra` are further (name, type) arguments."""
     lengths = (0, 2) if dynamic else ()
     tq, tk, tv = (type_of(x, lengths) for x in (q, k, v))
     o = Array(q.shape[:3] + v.shape[3:], [0] * math.prod(q.shape[:3] + v.shape[3:]), v.dtype)
@@ -49,7 +49,8 @@ def attention(q, k, v, *, scale=None, scores="", mask="", extra=(), dynamic=Fals
   %t0 = attn.scale %qk by {float(scale)!r} : {ts}
   {scores.replace('S', ts)}
   %p = attn.masked_softmax {last} {mask} : {ts}
-  %o = attn.weighted_sum %p, %v : {ts}, {tv} -> {to}
+  {weights.replace('S', ts)}
+  %o = attn.weighted_sum {"%w" if weights else "%p"}, %v : {ts}, {tv} -> {to}
   return %o : {to}
 }}
 """

@@ -99,7 +99,7 @@ class Runner:
         return path
 
     def attempt(self, graph, inputs, *, target="native", fused=True, check=True,
-                threads=None, results=1):
+                threads=None, results=1, schedule=None):
         """Runs `graph`; returns (exit code, stderr, paths of results)."""
         self.count += 1
         arguments = [self.write("graph.mlir", graph), f"--target={target}",
@@ -115,6 +115,7 @@ class Runner:
         arguments += ["--require-fused"] if fused else []
         arguments += ["--check"] if check else []
         arguments += [f"--threads={threads}"] if threads else []
+        arguments += [f"--schedule={schedule}"] if schedule else []
         done = self._call(arguments)
         if done.returncode < 0:
             raise Failure(f"attn-run died of signal {-done.returncode} on {target}")

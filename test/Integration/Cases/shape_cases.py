@@ -14,7 +14,7 @@ import math
 
 from arrays import Array, full, pattern
 from graphs import INF, attention, booleans, case, column, fused, logits, qkv, zeros
-from run_case import Failure, expect, expect_digest
+from run_case import Failure, close, expect, expect_digest
 
 # ===- Shapes -----------------------------------------------------------------===#
 
@@ -413,3 +413,41 @@ def X15_same_bits(r):
             alone = r.bits(graph, [part(q), part(k), part(v)], target=target, check=False)[0]
             if alone != whole[b * size : (b + 1) * size]:
                 raise Failure(f"{target}: element {b} alone gives other bits")
+
+
+# ===- Dropout ----------------------------------------------------------------===#
+
+
+@case
+def D01_dropout(r):
+    """Dropout comes after the softmax, which it does not normalise again; the seed
+    and the pair alone decide, rate 0 is exact and rate 1 gives 0."""
+    q, k, v = full([1, 1, 4096, 4], 0.0), full([1, 1, 8, 4], 0.0), full([1, 1, 8, 1], 1.0)
+
+    def graph(rate):
+        return attention(q, k, v, weights=f"%w = attn.dropout %p rate {rate} seed(%n) : S",
+                         extra=[("n", "i64")])
+
+    def verify(o):
+        for x in o.values:
+            if not close(x * 4, round(x * 4), 1e-5) or not 0 <= x <= 2:
+                raise Failure(f"a row is {x!r}, expected a multiple of 1/4 up to 2")
+        mean = sum(o.values) / len(o.values)
+        if abs(mean - 1) > 0.0221:
+            raise Failure(f"the mean is {mean}, expected 1")
+
+    r.on_all(graph(0.0), [q, k, v, 1], lambda o: expect(o, 1.0))
+    r.on_all(graph(0.5), [q, k, v, 1], verify)
+    r.on_all(graph(1.0), [q, k, v, 1], lambda o: expect(o, 0.0, 0))
+    one = r.bits(graph(0.5), [q, k, v, 1], threads=1)
+    for options in ({"threads": 4}, {"threads": 1}):
+        if r.bits(graph(0.5), [q, k, v, 1], **options) != one:
+            raise Failure(f"other bits with {options}")
+    if r.bits(graph(0.5), [q, k, v, 2], threads=1) == one:
+        raise Failure("another seed gives the same pairs")
+    if "x86-64-v4" in r.targets:
+        v4 = r.bits(graph(0.5), [q, k, v, 1], target="x86-64-v4")
+        schedule = "#attn.schedule<kernel = queries_in_lanes, tile = [32, 4], registers = [4, 2], lanes = 16>"
+        if r.bits(graph(0.5), [q, k, v, 1], target="x86-64-v4", schedule=schedule) != v4:
+            raise Failure("other tiles give other pairs")
+    r.rejects(graph(1.5), [q, k, v, 1], "rate", "1.5")

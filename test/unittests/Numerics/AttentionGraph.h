@@ -40,6 +40,10 @@ struct AttentionGraph {
   /// Ops that make the scores %t of the scaled ones, %u. Their type is
   /// `scoresType()`.
   std::string scoreOps = "";
+  /// Ops that make the weights %w of those of the softmax, %p.
+  std::string weightOps = "";
+  /// The weight of additive scores and its type, or empty for dot products.
+  std::string additive = "", additiveType = "";
 
   static std::string tensor(const std::string &shape, ElementType type) {
     return "tensor<" + shape + "x" + elementTypeName(type).str() + ">";
@@ -61,11 +65,16 @@ struct AttentionGraph {
     std::string o = rows(heads, queryRows, valueDim, type);
     std::string s = scoresType(), scaled = scoreOps.empty() ? "%t" : "%u";
     return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + extra +
-           ") -> " + o + " {\n%s = attn.qk %q, %k : " + q + ", " + k + " -> " +
-           s + "\n" + scaled + " = attn.scale %s by " + scale + " : " + s +
-           "\n" + scoreOps + "\n%p = attn.masked_softmax %t " + clause + " : " +
-           s + "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v + " -> " +
-           o + "\nreturn %o : " + o + "\n}\n";
+           ") -> " + o + " {\n%s = " +
+           (additive.empty() ? "attn.qk %q, %k"
+                             : "attn.additive_scores %q, %k, " + additive) +
+           " : " + q + ", " + k +
+           (additive.empty() ? "" : ", " + additiveType) + " -> " + s + "\n" +
+           scaled + " = attn.scale %s by " + scale + " : " + s + "\n" +
+           scoreOps + "\n%p = attn.masked_softmax %t " + clause + " : " + s +
+           "\n" + weightOps + "\n%o = attn.weighted_sum " +
+           (weightOps.empty() ? "%p" : "%w") + ", %v : " + s + ", " + v +
+           " -> " + o + "\nreturn %o : " + o + "\n}\n";
   }
 };
 

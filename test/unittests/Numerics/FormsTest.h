@@ -28,7 +28,7 @@ inline constexpr const char *kFormTargets[] = {
 
 /// One call of a form, before it runs.
 struct FormCall {
-  int64_t batch, heads, queryRows, keys;
+  int64_t batch, heads, queryRows, keys, headDim;
   ElementType type;
   /// What the reference is to do.
   reference::AttentionOptions options;
@@ -124,6 +124,7 @@ inline void checkForm(const std::string &target, const Form &form,
     call.heads = shape.heads;
     call.queryRows = queryRows;
     call.keys = keys;
+    call.headDim = shape.headDim;
     call.type = shape.type;
     call.options.scale = 0.25;
     if (mask == "causal")

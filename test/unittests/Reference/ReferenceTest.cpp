@@ -85,6 +85,20 @@ TEST(Softmax, SinkEntersTheDenominatorOnly) {
               HasSubstr("sink size: expected 2, got 1"));
 }
 
+TEST(AdditiveScores, SumsTanhOfSums) {
+  const Tensor64 q({1, 2, 1, 2}, {0.5, -1.0, 0.25, 0.0});
+  const Tensor64 k({1, 1, 1, 2}, {0.25, 2.0});
+  EXPECT_NEAR(valueOf(additiveScores(q, k, Tensor64({2}, {2.0, -3.0}))).data[0],
+              2 * std::tanh(0.75) - 3 * std::tanh(1.0), 1e-15);
+  // A row of weights for each head.
+  EXPECT_NEAR(
+      valueOf(additiveScores(q, k, Tensor64({2, 2}, {2.0, -3.0, 1.0, 4.0})))
+          .data[1],
+      std::tanh(0.5) + 4 * std::tanh(2.0), 1e-15);
+  EXPECT_THAT(errorText(additiveScores(q, k, Tensor64({3}))),
+              HasSubstr("additive weight dim: expected 2, got 3"));
+}
+
 TEST(Softmax, ExtremeLogits) {
   // All of them below what a finite stand-in for -infinity might be.
   EXPECT_NEAR(logits({-100000, -99999}, {0, 1}).o.data[0], 0.7310585786, 1e-10);

@@ -154,6 +154,65 @@ TEST_P(FusedOps, AttentionWithSink) {
   }
 }
 
+/// A program on weights, which sees them normalised and at the absolute
+/// position; and scores that are weights.
+TEST_P(FusedOps, AttentionWithPrograms) {
+  std::string t = headsType(13), l = "tensor<?x?x?xf32>",
+              arguments = "func.func @f(%q: " + t + ", %k: " + t +
+                          ", %o: " + t + ", %l: " + l +
+                          ", %table: tensor<?xf32>, %ob: index, %oh: index, "
+                          "%oi: index, %oj: index) -> ",
+              attention = "attn.attention ins(%q, %k, %k : " + t + ", " + t +
+                          ", " + t + ") outs(%o";
+  auto mapped =
+      compileTwin(arguments + "(" + t + ", " + l +
+                  ") {\n%first:2 = " + attention + ", %l : " + t + ", " + l +
+                  ") scale 0.5 offsets(%ob, %oh, %oi, %oj) " + kMaskRegion +
+                  R"( probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %table[%j] : tensor<?xf32>
+    %y = arith.addf %p, %x : f32
+    attn.yield %y : f32
+  })" + " -> " + t +
+                  ", " + l + "\nreturn %first#0, %first#1 : " + t + ", " + l +
+                  "\n}\n");
+  auto raw =
+      compileTwin(arguments + t + " {\n%second = " + attention + " : " + t +
+                  ") scale 0.5 offsets(%ob, %oh, %oi, %oj) "
+                  "unnormalized " +
+                  kScoreRegion + kMaskRegion + " -> " + t +
+                  "\nreturn %second : " + t + "\n}\n");
+  ASSERT_TRUE(mapped && raw);
+  reference::TileOrigin at{1, 2, 3, 2};
+  for (auto [batch, rows, keys] : kExtents) {
+    TwinCall c = call();
+    Tensor64 q = c.floats({batch, 4, rows, 13});
+    Tensor64 k = c.floats({batch, 2, keys, 13});
+    c.floats({batch, 4, rows, 13}, [](int64_t) { return NAN; });
+    c.floats({batch, 4, rows}, [](int64_t) { return NAN; });
+    Tensor64 table = c.floats({5});
+    for (int64_t index : {at.b, at.h, at.i, at.j})
+      c.index(index);
+    reference::AttentionOptions options;
+    options.scale = 0.5;
+    options.mask = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+      return isVisible(b + at.b, h + at.h, i + at.i, j + at.j);
+    };
+    options.probability = [&](double p, int64_t, int64_t, int64_t, int64_t j) {
+      return p + table.data[std::min<int64_t>(j + at.j, 4)];
+    };
+    auto expected = llvm::cantFail(reference::attention(q, k, k, options));
+    c.expect(*mapped, {expected.o, expected.lse}, 8 * spreadOf(13));
+    options.probability = {};
+    options.normalizer = reference::Normalizer::None;
+    options.score = [&](double x, int64_t b, int64_t h, int64_t i, int64_t j) {
+      return scoreOf(table, x, b + at.b, h + at.h, i + at.i, j + at.j);
+    };
+    expected = llvm::cantFail(reference::attention(q, k, k, options));
+    c.expect(*raw, {expected.o}, 8 * spreadOf(13));
+  }
+}
+
 /// One output, no regions, no offsets, a negative scale.
 TEST_P(FusedOps, PlainAttention) {
   std::string t = headsType(13);
@@ -383,6 +442,52 @@ TEST_P(FusedOps, MergePartials) {
                  4);
       }
   }
+}
+
+/// The tile ops with scores as weights: sums alone, and no maximum.
+TEST_P(FusedOps, UnnormalizedTiles) {
+  std::string q = tensorType("?x8"), v = tensorType("?x5"),
+              acc = tensorType("?x?x5"), l = tensorType("?"),
+              stats = tensorType("?x?");
+  auto module = compileTwin(
+      "func.func @f(%q: " + q + ", %k: " + q + ", %v: " + v + ", %acc: " + v +
+      ", %l: " + l + ", %accs: " + acc + ", %stats: " + stats + ", %o: " + v +
+      ", %table: tensor<?xf32>) -> (" + v + ", " + l + ", " + v +
+      ") {\n%c = arith.constant 0 : index\n%r:3 = attn.online_attention "
+      "ins(%q, %k, %v : " +
+      q + ", " + q + ", " + v + ") outs(%acc, %l, %l : " + v + ", " + l + ", " +
+      l + ") at(%c, %c, %c, %c) scale 0.5 unnormalized" + kScoreRegion +
+      kMaskRegion + " -> " + v + ", " + l + ", " + l +
+      "\n%s = attn.merge_partials ins(%accs, %stats, %stats : " + acc + ", " +
+      stats + ", " + stats + ") outs(%o : " + v + ") unnormalized -> " + v +
+      "\nreturn %r#0, %r#1, %s : " + v + ", " + l + ", " + v + "\n}\n");
+  ASSERT_TRUE(module);
+  constexpr int64_t rows = 7, keys = 9;
+  TwinCall c = call();
+  Tensor64 qs = c.floats({rows, 8}), ks = c.floats({keys, 8}),
+           vs = c.floats({keys, 5}), state = c.floats({rows, 5}),
+           max = c.floats({rows}, [](int64_t n) { return n; }),
+           accs = c.floats({3, rows, 5});
+  c.floats({3, rows}, [](int64_t) { return NAN; });
+  c.floats({rows, 5}, [](int64_t) { return NAN; });
+  Tensor64 table = c.floats({4}), total({rows, 5});
+  reference::AttentionOptions options;
+  options.scale = 0.5;
+  options.normalizer = reference::Normalizer::None;
+  options.mask = isVisible;
+  options.score = [&](double x, int64_t b, int64_t h, int64_t i, int64_t j) {
+    return scoreOf(table, x, b, h, i, j);
+  };
+  Tensor64 block =
+      asTile(llvm::cantFail(reference::attention(asHeads(qs), asHeads(ks),
+                                                 asHeads(vs), options))
+                 .o);
+  for (int64_t n = 0; n < rows * 5; ++n) {
+    block.data[n] += state.data[n];
+    for (int64_t p = 0; p < 3; ++p)
+      total.data[n] += accs.data[p * rows * 5 + n];
+  }
+  c.expect(*module, {block, max, total}, 8);
 }
 
 /// Rows and columns beyond the source are 0, nothing of it included.

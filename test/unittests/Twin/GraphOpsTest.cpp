@@ -212,6 +212,27 @@ TEST_P(GraphOps, WeightedSum) {
   }
 }
 
+/// Weights of one head and of each.
+TEST_P(GraphOps, AdditiveScores) {
+  std::string t = "tensor<?x4x?x5xf32>", k = headsType(5), s = kScores;
+  for (const Shape &shape : {Shape{5}, Shape{4, 5}}) {
+    std::string w = shape.size() == 1 ? "tensor<5xf32>" : "tensor<4x5xf32>";
+    auto module = compileTwin(
+        "func.func @f(%q: " + t + ", %k: " + k + ", %w: " + w + ") -> " + s +
+        " {\n%a = attn.additive_scores %q, %k, %w : " + t + ", " + k + ", " +
+        w + " -> " + s + "\nreturn %a : " + s + "\n}\n");
+    ASSERT_TRUE(module);
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall c = call();
+      Tensor64 q = c.floats({batch, 4, rows, 5});
+      Tensor64 k = c.floats({batch, 2, keys, 5});
+      Tensor64 w = c.floats(shape);
+      c.expect(*module, {llvm::cantFail(reference::additiveScores(q, k, w))},
+               4);
+    }
+  }
+}
+
 INSTANTIATE_TWIN_TESTS(GraphOps);
 
 } // namespace

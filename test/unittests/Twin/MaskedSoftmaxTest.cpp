@@ -326,6 +326,70 @@ TEST_P(MaskedSoftmax, Sinks) {
   }
 }
 
+/// Sigmoids are by pair; programs on weights leave hidden pairs at 0, through
+/// each other; weights that are an argument hide nothing.
+TEST_P(MaskedSoftmax, SigmoidsAndPrograms) {
+  std::string s = kScores, map =
+                               " {\n^bb0(%p0: f32, %b: index, %h: index, %i: "
+                               "index, %j: index):\n%c = arith.constant 0.25 "
+                               ": f32\n%x = arith.index_cast %j : index to "
+                               "i32\n%y = arith.sitofp %x : i32 to f32\n%z = "
+                               "arith.mulf %p0, %y : f32\n%r = arith.addf %z, "
+                               "%c : f32\nattn.yield %r : f32\n}\n";
+  auto module = compileTwin(
+      "func.func @f(%s: " + s + ") -> (" + s + ", " + s + ", " + s + ", " + s +
+      ") {\n%first = attn.masked_softmax %s causal(bottom_right) "
+      "normalizer(sigmoid) : " +
+      s + "\n%p = attn.masked_softmax %s causal(bottom_right) : " + s +
+      "\n%second = attn.probability_map %p : " + s + map +
+      "%third = attn.probability_map %second : " + s + map +
+      "%fourth = attn.probability_map %s : " + s + map +
+      "return %first, %second, %third, %fourth : " + s + ", " + s + ", " + s +
+      ", " + s + "\n}\n");
+  ASSERT_TRUE(module);
+  reference::ScoreFunction program = [](double p, int64_t, int64_t, int64_t,
+                                        int64_t j) { return p * j + 0.25; };
+  for (auto [batch, rows, keys] : kExtents) {
+    TwinCall c = call();
+    Tensor64 x = c.floats({batch, 3, rows, keys});
+    Visibility visible = reference::causalBottomRight(rows, keys);
+    Tensor64 p = llvm::cantFail(reference::maskedSoftmax(x, visible)).weights;
+    Tensor64 once = llvm::cantFail(reference::mapWeights(p, program, visible));
+    c.expect(*module,
+             {llvm::cantFail(reference::sigmoidWeights(x, visible)), once,
+              llvm::cantFail(reference::mapWeights(once, program, visible)),
+              llvm::cantFail(reference::mapWeights(x, program))});
+  }
+}
+
+/// What the reference keeps is kept, of weights and of an argument; rates at
+/// both ends.
+TEST_P(MaskedSoftmax, Dropout) {
+  std::string s = kScores;
+  auto module = compileTwin(
+      "func.func @f(%s: " + s + ", %seed: i64) -> (" + s + ", " + s + ", " + s +
+      ") {\n%p = attn.masked_softmax %s causal(bottom_right) : " + s +
+      "\n%first = attn.dropout %p rate 0.4 seed(%seed) : " + s +
+      "\n%second = attn.dropout %s rate 0.4 seed(%seed) : " + s +
+      "\n%third = attn.dropout %s rate 1.0 seed(%seed) : " + s +
+      "\nreturn %first, %second, %third : " + s + ", " + s + ", " + s +
+      "\n}\n");
+  ASSERT_TRUE(module);
+  for (int64_t seed : {int64_t(3), -kHuge})
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall c = call();
+      Tensor64 x = c.floats({batch, 3, rows, keys});
+      c.index(seed);
+      Visibility visible = reference::causalBottomRight(rows, keys);
+      Tensor64 p = llvm::cantFail(reference::maskedSoftmax(x, visible)).weights;
+      reference::ScoreFunction program = reference::dropout(0.4, seed);
+      c.expect(*module,
+               {llvm::cantFail(reference::mapWeights(p, program, visible)),
+                llvm::cantFail(reference::mapWeights(x, program)),
+                Tensor64(llvm::ArrayRef(x.shape))});
+    }
+}
+
 INSTANTIATE_TWIN_TESTS(MaskedSoftmax);
 
 } // namespace

@@ -128,7 +128,8 @@ LogicalResult verifyProgram(Operation *op, Region &region, StringRef name,
 
 /// The regions shared by `attention` and `online_attention`.
 LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
-                             Type scoreType, StringRef label) {
+                             Region &probability, Type scoreType,
+                             StringRef label) {
   Builder builder(op->getContext());
   SmallVector<Type> indices(4, builder.getIndexType());
   SmallVector<Type> scoreArguments{scoreType};
@@ -136,7 +137,9 @@ LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
   return success(succeeded(verifyProgram(op, score, "score", scoreArguments,
                                          scoreType, label)) &&
                  succeeded(verifyProgram(op, mask, "mask", indices,
-                                         builder.getI1Type(), label)));
+                                         builder.getI1Type(), label)) &&
+                 succeeded(verifyProgram(op, probability, "probability",
+                                         scoreArguments, scoreType, label)));
 }
 
 /// The type that scores of `query` are accumulated in.
@@ -166,15 +169,16 @@ LogicalResult verifyDestination(DestinationStyleOpInterface op,
   return success();
 }
 
-void nameScoreArguments(Region &region, OpAsmSetValueNameFn setName) {
-  static constexpr StringLiteral names[] = {"score", "b", "h", "i", "j"};
+/// `value` is what the region maps: a score, or a probability.
+void nameProgramArguments(Region &region, OpAsmSetValueNameFn setName,
+                          StringRef value = "score") {
   if (region.empty())
     return;
-  // A mask region has no score argument.
+  StringRef names[] = {value, "b", "h", "i", "j"};
+  // A mask region maps no value.
   size_t skip = region.getNumArguments() == 5 ? 0 : 1;
-  for (auto [argument, name] :
-       llvm::zip(region.getArguments(),
-                 ArrayRef<StringLiteral>(names).drop_front(skip)))
+  for (auto [argument, name] : llvm::zip(
+           region.getArguments(), ArrayRef<StringRef>(names).drop_front(skip)))
     setName(argument, name);
 }
 
@@ -272,6 +276,21 @@ LogicalResult QKOp::verify() {
   return verifyExtents(*this);
 }
 
+LogicalResult AdditiveScoresOp::verify() {
+  Type query = getElementTypeOrSelf(getQuery().getType());
+  Type key = getElementTypeOrSelf(getKey().getType());
+  Type weight = getElementTypeOrSelf(getWeight().getType());
+  if (query.isF64() != key.isF64() || query.isF64() != weight.isF64())
+    return emitOpError() << "element types of query, key and weight must be "
+                            "equal or below f64, got "
+                         << query << ", " << key << " and " << weight
+                         << " (C1)";
+  if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
+      failed(verifyHeadDim(*this, "key", getKey(), "C2")))
+    return failure();
+  return verifyExtents(*this);
+}
+
 LogicalResult WeightedSumOp::verify() {
   if (failed(verifyHeadDim(*this, "value", getValue(), "C4")))
     return failure();
@@ -352,7 +371,7 @@ LogicalResult ScoreMapOp::verifyRegions() {
 
 void ScoreMapOp::getAsmBlockArgumentNames(Region &region,
                                           OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -391,6 +410,9 @@ LogicalResult MaskedSoftmaxOp::verify() {
   }
   if (getPrefix() && !getCausal())
     return emitOpError() << "prefix without causal (C7)";
+  if (getSink() && getNormalizer() != Normalizer::Softmax)
+    return emitOpError() << "sink with normalizer "
+                         << stringifyNormalizer(getNormalizer()) << " (C10)";
   Value querySegments = getQuerySegments(), keySegments = getKeySegments();
   if (static_cast<bool>(querySegments) != static_cast<bool>(keySegments))
     return emitOpError() << (querySegments
@@ -416,7 +438,40 @@ LogicalResult MaskedSoftmaxOp::verifyRegions() {
 
 void MaskedSoftmaxOp::getAsmBlockArgumentNames(Region &region,
                                                OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// probability_map
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProbabilityMapOp::verifyRegions() {
+  Builder builder(getContext());
+  Type element = getElementTypeOrSelf(getWeights().getType());
+  SmallVector<Type> arguments(5, builder.getIndexType());
+  arguments[0] = element;
+  return verifyProgram(*this, getProbability(), "probability", arguments,
+                       element, "C1-C3");
+}
+
+void ProbabilityMapOp::getAsmBlockArgumentNames(Region &region,
+                                                OpAsmSetValueNameFn setName) {
+  nameProgramArguments(region, setName, "p");
+}
+
+//===----------------------------------------------------------------------===//
+// dropout
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::verify() {
+  double rate = getRate().convertToDouble();
+  if (!(rate >= 0 && rate <= 1))
+    return emitOpError() << "rate must be in [0, 1], got " << rate << " (C1)";
+  return success();
+}
+
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  return getRate().isZero() ? getWeights() : Value();
 }
 
 //===----------------------------------------------------------------------===//
@@ -450,6 +505,12 @@ LogicalResult AttentionOp::verify() {
                          << " but of value is " << value << " (C6)";
   if (getSink() && failed(verifyShaped(*this, "sink", getSink(), 1, "C11")))
     return failure();
+  if (Value weight = getAdditive()) {
+    auto type = dyn_cast<ShapedType>(weight.getType());
+    int64_t rank = type && type.hasRank() && type.getRank() == 2 ? 2 : 1;
+    if (failed(verifyShaped(*this, "additive", weight, rank, "C15")))
+      return failure();
+  }
   if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyHeadDim(*this, "value", getValue(), "C2")) ||
@@ -461,17 +522,24 @@ LogicalResult AttentionOp::verify() {
   if (!getOffsets().empty() && getOffsets().size() != 4)
     return emitOpError() << "offsets must be none or four, got "
                          << getOffsets().size() << " (C8)";
+  if (getUnnormalized() && getLogSumExp())
+    return emitOpError("unnormalized weights have no log-sum-exp (C14)");
+  if (getUnnormalized() && getSink())
+    return emitOpError("unnormalized weights have no sink (C14)");
   return verifyDestination(*this, "C10");
 }
 
 LogicalResult AttentionOp::verifyRegions() {
-  return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
-                        "C9");
+  if (getUnnormalized() && !getProbability().empty())
+    return emitOpError("unnormalized weights have no probability region (C14)");
+  return verifyPrograms(*this, getScore(), getMask(), getProbability(),
+                        getScoreType(getQuery()), "C9");
 }
 
 void AttentionOp::getAsmBlockArgumentNames(Region &region,
                                            OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName,
+                       &region == &getProbability() ? "p" : "score");
 }
 
 void AttentionOp::getEffects(
@@ -539,6 +607,8 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyShaped(*this, "sum", getSum(), 1, "C1")) ||
       (rank == 2 && failed(verifyHeadDim(*this, "query", getQuery(), "C2"))) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
+      (getAdditive() &&
+       failed(verifyShaped(*this, "additive", getAdditive(), 1, "C9"))) ||
       failed(verifyExtents(*this)))
     return failure();
   if (getHeadRows() && *getHeadRows() < 1)
@@ -548,6 +618,8 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyFinite(*this, "scale", *getScale(), false, "C7",
                           cast<FloatType>(getScoreType(getQuery())))))
     return failure();
+  if (getAdditive() && isPaired())
+    return emitOpError("additive scores take a query of rank 2 (C9)");
   for (Value rows : getUpcoming())
     if (failed(verifyShaped(*this, "upcoming", rows, 2, "C8")) ||
         failed(verifyHeadDim(*this, "upcoming", rows, "C8")))
@@ -565,13 +637,16 @@ LogicalResult OnlineAttentionOp::verify() {
 }
 
 LogicalResult OnlineAttentionOp::verifyRegions() {
-  return verifyPrograms(*this, getScore(), getMask(), getScoreType(getQuery()),
-                        "C5");
+  if (getUnnormalized() && !getProbability().empty())
+    return emitOpError("unnormalized weights have no probability region (C5)");
+  return verifyPrograms(*this, getScore(), getMask(), getProbability(),
+                        getScoreType(getQuery()), "C5");
 }
 
 void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,
                                                  OpAsmSetValueNameFn setName) {
-  nameScoreArguments(region, setName);
+  nameProgramArguments(region, setName,
+                       &region == &getProbability() ? "p" : "score");
 }
 
 void OnlineAttentionOp::getEffects(
@@ -598,6 +673,9 @@ LogicalResult MergePartialsOp::verify() {
       return failure();
   if (failed(verifyExtents(*this)))
     return failure();
+  if (getUnnormalized() && (getLogSumExp() || getSink()))
+    return emitOpError() << "unnormalized partials have no "
+                         << (getSink() ? "sink" : "log-sum-exp") << " (C4)";
   return verifyDestination(*this, "C1");
 }
 

@@ -112,6 +112,27 @@ void QKOp::getExtentConstraints(Constraints &constraints) {
                          getKey(), 1, "head count", "query", "key"});
 }
 
+/// A weight `[D]` or `[Hq, D]` of additive scores.
+static void addAdditiveWeight(Constraints &constraints, StringRef label,
+                              Value weight, StringRef name, Value query) {
+  int64_t rank = cast<ShapedType>(weight.getType()).getRank();
+  if (rank == 2)
+    constraints.push_back({label, ExtentRelation::Equal, weight, 0, query, 1,
+                           "head count", name, "query"});
+  constraints.push_back({label, ExtentRelation::Equal, weight, rank - 1, query,
+                         3, "head dim", name, "query"});
+}
+
+void AdditiveScoresOp::getExtentConstraints(Constraints &constraints) {
+  constraints.push_back({"C2", ExtentRelation::Equal, getQuery(), 3, getKey(),
+                         3, "head dim", "query", "key"});
+  constraints.push_back({"C3", ExtentRelation::Equal, getQuery(), 0, getKey(),
+                         0, "batch extent", "query", "key"});
+  constraints.push_back({"C4", ExtentRelation::DivisibleBy, getQuery(), 1,
+                         getKey(), 1, "head count", "query", "key"});
+  addAdditiveWeight(constraints, "C6", getWeight(), "weight", getQuery());
+}
+
 void BiasOp::getExtentConstraints(Constraints &constraints) {
   addBroadcast(constraints, "C2", getBias(), "bias", getScores(), "scores");
 }
@@ -191,6 +212,8 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
   equal("C6", getOutput(), 3, v, 3, "head dim", "output", "value");
   if (getSink())
     equal("C11", getSink(), 0, q, 1, "head count", "sink", "query");
+  if (getAdditive())
+    addAdditiveWeight(constraints, "C15", getAdditive(), "additive", q);
 }
 
 void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {
@@ -206,6 +229,9 @@ void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {
     equal("C2", getQuery(), 1, getKey(), 1, "head dim", "query", "key");
     equal("C3", getKey(), 0, getValue(), 0, "key count", "key", "value");
   }
+  if (getAdditive() && !isPaired())
+    equal("C9", getAdditive(), 0, getQuery(), 1, "head dim", "additive",
+          "query");
   equal("C4", getAcc(), 0, getQuery(), rows, "row count", "acc", "query");
   equal("C4", getAcc(), 1, getValue(), 1, "head dim", "acc", "value");
   equal("C4", getMax(), 0, getQuery(), rows, "row count", "max", "query");

@@ -138,17 +138,15 @@ bool GatherPagesOp::isCompatibleReturnTypes(TypeRange inferred,
 }
 
 //===----------------------------------------------------------------------===//
-// qk, weighted_sum
+// qk, additive_scores, weighted_sum
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-QKOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
-                       ValueRange operands, DictionaryAttr attributes,
-                       OpaqueProperties properties, RegionRange regions,
-                       SmallVectorImpl<Type> &types) {
-  Adaptor adaptor(operands, attributes, properties, regions);
-  auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
-  auto key = cast<RankedTensorType>(adaptor.getKey().getType());
+/// `[B, Hq, Sq, Skv]` of f32, or f64 for f64 inputs.
+static LogicalResult inferScores(MLIRContext *context,
+                                 std::optional<Location> loc, Value queries,
+                                 Value keys, SmallVectorImpl<Type> &types) {
+  auto query = cast<RankedTensorType>(queries.getType());
+  auto key = cast<RankedTensorType>(keys.getType());
   if (query.getRank() != 4 || key.getRank() != 4)
     return emitOptionalError(loc, "query and key must have rank 4, got ", query,
                              " and ", key);
@@ -160,17 +158,51 @@ QKOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
   return success();
 }
 
+/// The same of extents.
+static LogicalResult reifyScores(OpBuilder &builder, Location loc, Value query,
+                                 Value key,
+                                 ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(
+      {extent(builder, loc, query, 0), extent(builder, loc, query, 1),
+       extent(builder, loc, query, 2), extent(builder, loc, key, 2)});
+  return success();
+}
+
+LogicalResult
+QKOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
+                       ValueRange operands, DictionaryAttr attributes,
+                       OpaqueProperties properties, RegionRange regions,
+                       SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  return inferScores(context, loc, adaptor.getQuery(), adaptor.getKey(), types);
+}
+
 bool QKOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange written) {
   return areCompatible(inferred, written);
 }
 
 LogicalResult QKOp::reifyResultShapes(OpBuilder &builder,
                                       ReifiedRankedShapedTypeDims &shapes) {
-  Location loc = getLoc();
-  shapes.push_back(
-      {extent(builder, loc, getQuery(), 0), extent(builder, loc, getQuery(), 1),
-       extent(builder, loc, getQuery(), 2), extent(builder, loc, getKey(), 2)});
-  return success();
+  return reifyScores(builder, getLoc(), getQuery(), getKey(), shapes);
+}
+
+LogicalResult AdditiveScoresOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  return inferScores(context, loc, adaptor.getQuery(), adaptor.getKey(), types);
+}
+
+bool AdditiveScoresOp::isCompatibleReturnTypes(TypeRange inferred,
+                                               TypeRange written) {
+  return areCompatible(inferred, written);
+}
+
+LogicalResult
+AdditiveScoresOp::reifyResultShapes(OpBuilder &builder,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  return reifyScores(builder, getLoc(), getQuery(), getKey(), shapes);
 }
 
 LogicalResult WeightedSumOp::inferReturnTypes(
@@ -234,6 +266,18 @@ LogicalResult
 MaskedSoftmaxOp::reifyResultShapes(OpBuilder &builder,
                                    ReifiedRankedShapedTypeDims &shapes) {
   return reifyAs(builder, *this, getScores(), shapes);
+}
+
+LogicalResult
+ProbabilityMapOp::reifyResultShapes(OpBuilder &builder,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  return reifyAs(builder, *this, getWeights(), shapes);
+}
+
+LogicalResult
+DropoutOp::reifyResultShapes(OpBuilder &builder,
+                             ReifiedRankedShapedTypeDims &shapes) {
+  return reifyAs(builder, *this, getWeights(), shapes);
 }
 
 LogicalResult

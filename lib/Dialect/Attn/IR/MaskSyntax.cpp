@@ -9,7 +9,7 @@
 //   causal(top_left | bottom_right | offset %o : type [, prefix = %p : type])
 //   window[left, right] [(top_left | bottom_right | offset %o : type)]
 //   lengths(%n : type)  segments(%q, %k : type, type)  mask(%m : type)
-//   visible { region }  sink(%s : type)
+//   visible { region }  sink(%s : type)  normalizer(softmax | sigmoid)
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,7 +72,7 @@ ParseResult attn::parseMaskClauses(
     Type &keySegmentsType, std::optional<OpAsmParser::UnresolvedOperand> &mask,
     Type &maskType, std::optional<OpAsmParser::UnresolvedOperand> &sink,
     Type &sinkType, UnitAttr &causal, AlignmentAttr &alignment,
-    DenseI64ArrayAttr &window, Region &visible) {
+    DenseI64ArrayAttr &window, NormalizerAttr &normalizer, Region &visible) {
   while (true) {
     SMLoc loc = parser.getCurrentLocation();
     auto duplicate = [&](StringRef name) {
@@ -134,6 +134,22 @@ ParseResult attn::parseMaskClauses(
         return duplicate("sink");
       if (parseOperandClause(parser, sink, sinkType))
         return failure();
+    } else if (succeeded(parser.parseOptionalKeyword("normalizer"))) {
+      if (normalizer)
+        return duplicate("normalizer");
+      StringRef keyword;
+      if (parser.parseLParen())
+        return failure();
+      SMLoc at = parser.getCurrentLocation();
+      if (parser.parseKeyword(&keyword))
+        return failure();
+      std::optional<Normalizer> value = symbolizeNormalizer(keyword);
+      if (!value)
+        return parser.emitError(at) << "unknown normalizer '" << keyword
+                                    << "', expected softmax or sigmoid";
+      normalizer = NormalizerAttr::get(parser.getContext(), *value);
+      if (parser.parseRParen())
+        return failure();
     } else if (succeeded(parser.parseOptionalKeyword("visible"))) {
       if (!visible.empty())
         return duplicate("visible");
@@ -152,7 +168,8 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
                             Value keySegments, Type keySegmentsType, Value mask,
                             Type maskType, Value sink, Type sinkType,
                             UnitAttr causal, AlignmentAttr alignment,
-                            DenseI64ArrayAttr window, Region &visible) {
+                            DenseI64ArrayAttr window, NormalizerAttr normalizer,
+                            Region &visible) {
   StringRef separator = "";
   auto begin = [&](StringRef keyword) {
     printer << separator << keyword;
@@ -191,6 +208,10 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
   if (sink) {
     begin("sink");
     printer << "(" << sink << " : " << sinkType << ")";
+  }
+  if (normalizer && normalizer.getValue() != Normalizer::Softmax) {
+    begin("normalizer");
+    printer << "(" << stringifyNormalizer(normalizer.getValue()) << ")";
   }
   if (!visible.empty()) {
     begin("visible ");

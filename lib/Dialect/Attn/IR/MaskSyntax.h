@@ -29,7 +29,8 @@ mlir::ParseResult parseMaskClauses(
     mlir::Type &maskType,
     std::optional<mlir::OpAsmParser::UnresolvedOperand> &sink,
     mlir::Type &sinkType, mlir::UnitAttr &causal, AlignmentAttr &alignment,
-    mlir::DenseI64ArrayAttr &window, mlir::Region &visible);
+    mlir::DenseI64ArrayAttr &window, NormalizerAttr &normalizer,
+    mlir::Region &visible);
 
 void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                       mlir::Value offset, mlir::Type offsetType,
@@ -40,7 +41,7 @@ void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                       mlir::Value mask, mlir::Type maskType, mlir::Value sink,
                       mlir::Type sinkType, mlir::UnitAttr causal,
                       AlignmentAttr alignment, mlir::DenseI64ArrayAttr window,
-                      mlir::Region &visible);
+                      NormalizerAttr normalizer, mlir::Region &visible);
 
 } // namespace attn
 

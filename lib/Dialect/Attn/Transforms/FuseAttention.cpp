@@ -6,14 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks back from each weighted sum over the softmax and the score ops to the
-// product of queries and keys. The order of the score ops is kept: they become
-// the score program one after the other. Keywords and tensors that hide pairs
-// become the mask program.
+// Walks back from each weighted sum over programs on weights, the softmax and
+// the score ops to the product of queries and keys. The order of the score ops
+// is kept: they become the score program one after the other, and ops on
+// weights the probability program. Keywords and tensors that hide pairs become
+// the mask program. A sigmoid needs no other pair: it and what comes after it
+// end the score program, whose results then are the weights.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -21,6 +24,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_FUSEATTENTIONPASS
@@ -62,18 +66,28 @@ private:
   }
 };
 
-/// `qk`, score ops in order, `masked_softmax`, `weighted_sum`.
+/// `qk` or `additive_scores`, score ops in order, `masked_softmax`, ops on
+/// weights in order, `weighted_sum`.
 struct Chain {
-  QKOp qk;
+  Operation *product = nullptr;
   SmallVector<Operation *> scoreOps;
   MaskedSoftmaxOp softmax;
+  SmallVector<Operation *> weightOps;
   WeightedSumOp weightedSum;
+
+  Value query() const { return product->getOperand(0); }
+  Value key() const { return product->getOperand(1); }
+  /// The weight of additive scores, or null.
+  Value additive() const {
+    return isa<AdditiveScoresOp>(product) ? product->getOperand(2) : Value();
+  }
+  bool hasSigmoid() { return softmax.getNormalizer() == Normalizer::Sigmoid; }
 };
 
 /// Keys and values of `chain`. Pages are those of one block table.
 std::pair<Cached, Cached> readCaches(const Chain &chain) {
   Chain copy = chain;
-  Cached key(copy.qk.getKey()), value(copy.weightedSum.getValue());
+  Cached key(copy.key()), value(copy.weightedSum.getValue());
   if (key.table != value.table) {
     key.keepPages();
     value.keepPages();
@@ -116,7 +130,7 @@ void remarkPassed(const Chain &chain) {
     ops += "attn.gather_pages, ";
   if (key.scale || value.scale)
     ops += "attn.dequantize, ";
-  ops += "attn.qk";
+  ops += chain.product->getName().getStringRef();
   for (Operation *op : chain.scoreOps)
     ops += ", " + op->getName().getStringRef().str();
   MaskedSoftmaxOp softmax = chain.softmax;
@@ -137,7 +151,12 @@ void remarkPassed(const Chain &chain) {
     masks.push_back("a mask program");
   ops += ", attn.masked_softmax (" +
          (masks.empty() ? "no mask" : llvm::join(masks, ", ")) +
-         (softmax.getSink() ? ", a sink" : "") + ") and attn.weighted_sum";
+         (softmax.getSink() ? ", a sink" : "") +
+         (softmax.getNormalizer() == Normalizer::Sigmoid ? ", sigmoid" : "") +
+         ")";
+  for (Operation *op : chain.weightOps)
+    ops += ", " + op->getName().getStringRef().str();
+  ops += " and attn.weighted_sum";
   WeightedSumOp op = chain.weightedSum;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("attention-fused")
@@ -154,12 +173,26 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
   };
   Chain chain;
   chain.weightedSum = op;
-  chain.softmax = op.getWeights().getDefiningOp<MaskedSoftmaxOp>();
-  if (!chain.softmax)
-    return missed("the weights do not come from attn.masked_softmax");
-  if (!chain.softmax->hasOneUse())
-    return missed("the attention weights have other uses, so they must exist "
-                  "in memory");
+  Value weights = op.getWeights();
+  while (!chain.softmax) {
+    Operation *producer = weights.getDefiningOp();
+    if (!isa_and_nonnull<MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp>(
+            producer))
+      return missed("the weights do not come from attn.masked_softmax");
+    if (!producer->hasOneUse())
+      return missed("the attention weights have other uses, so they must exist "
+                    "in memory");
+    if ((chain.softmax = dyn_cast<MaskedSoftmaxOp>(producer)))
+      break;
+    if (auto map = dyn_cast<ProbabilityMapOp>(producer))
+      if (Operation *culprit = findUnfusible(map.getProbability()))
+        return missed("the program on weights uses '" +
+                      culprit->getName().getStringRef() +
+                      "', which is no scalar op");
+    chain.weightOps.push_back(producer);
+    weights = producer->getOperand(0);
+  }
+  std::reverse(chain.weightOps.begin(), chain.weightOps.end());
   Value scores = chain.softmax.getScores();
   while (true) {
     Operation *producer = scores.getDefiningOp();
@@ -167,8 +200,10 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
       return missed("the scores are an argument, not a product of attn.qk");
     if (!producer->hasOneUse())
       return missed("the scores have other uses, so they must exist in memory");
-    if ((chain.qk = dyn_cast<QKOp>(producer)))
+    if (isa<QKOp, AdditiveScoresOp>(producer)) {
+      chain.product = producer;
       break;
+    }
     if (!isa<ScaleOp, SoftcapOp, BiasOp, ScoreMapOp>(producer))
       return missed("the scores pass through '" +
                     producer->getName().getStringRef() +
@@ -182,7 +217,7 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
     scores = producer->getOperand(0);
   }
   std::reverse(chain.scoreOps.begin(), chain.scoreOps.end());
-  auto key = cast<RankedTensorType>(chain.qk.getKey().getType());
+  auto key = cast<RankedTensorType>(chain.key().getType());
   auto value = cast<RankedTensorType>(op.getValue().getType());
   if (!key.isDynamicDim(1) && !value.isDynamicDim(1) &&
       key.getDimSize(1) != value.getDimSize(1))
@@ -191,10 +226,10 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
     return missed("the mask program uses '" +
                   culprit->getName().getStringRef() +
                   "', which is no scalar op");
-  for (Type type :
-       {chain.qk.getQuery().getType(), chain.qk.getKey().getType(),
-        op.getValue().getType(), chain.softmax.getScores().getType()}) {
-    Type element = getElementTypeOrSelf(type);
+  Value operands[] = {chain.query(), chain.key(), op.getValue(),
+                      chain.softmax.getScores()};
+  for (Value operand : operands) {
+    Type element = getElementTypeOrSelf(operand.getType());
     if (!isKernelType(element)) {
       std::string name;
       llvm::raw_string_ostream(name) << element;
@@ -252,7 +287,8 @@ public:
 
   void run() {
     b.setInsertionPoint(chain.weightedSum);
-    Type scoreType = getElementTypeOrSelf(chain.qk.getResult().getType());
+    Type scoreType =
+        getElementTypeOrSelf(chain.product->getResult(0).getType());
 
     // Scales that come first are the op's own. Kernels multiply the queries by
     // it, which neither overflows nor underflows for factors near 1; others
@@ -272,27 +308,32 @@ public:
     Value init = emitInit();
     auto [key, value] = readCaches(chain);
     auto attention = AttentionOp::create(
-        b, TypeRange(init.getType()), chain.qk.getQuery(), key.rows, value.rows,
-        init, ValueRange(), chain.softmax.getSink(), key.table, key.scale,
-        value.scale, b.getF64FloatAttr(scale), ScheduleAttr());
-    if (!program.empty())
+        b, TypeRange(init.getType()), chain.query(), key.rows, value.rows, init,
+        ValueRange(), chain.softmax.getSink(), key.table, key.scale,
+        value.scale, chain.additive(), b.getF64FloatAttr(scale),
+        chain.hasSigmoid() ? b.getUnitAttr() : UnitAttr(), ScheduleAttr());
+    if (!program.empty() || chain.hasSigmoid())
       emitScoreProgram(attention.getScore(), program, scoreType);
+    if (!chain.weightOps.empty() && !chain.hasSigmoid())
+      emitProbabilityProgram(attention.getProbability(), scoreType);
     if (hidesPairs(program))
       emitMaskProgram(attention.getMask(), program);
 
     rewriter.replaceOp(chain.weightedSum, attention.getResults());
+    for (Operation *op : llvm::reverse(chain.weightOps))
+      rewriter.eraseOp(op);
     rewriter.eraseOp(chain.softmax);
     for (Operation *op : llvm::reverse(chain.scoreOps))
       rewriter.eraseOp(op);
-    rewriter.eraseOp(chain.qk);
+    rewriter.eraseOp(chain.product);
   }
 
 private:
   /// Values outside the regions that the mask program reads.
   void emitCaptures() {
     if (chain.softmax.getAlignment() == Alignment::BottomRight) {
-      Value keys = tensor::DimOp::create(b, chain.qk.getKey(), 2);
-      Value queries = tensor::DimOp::create(b, chain.qk.getQuery(), 2);
+      Value keys = tensor::DimOp::create(b, chain.key(), 2);
+      Value queries = tensor::DimOp::create(b, chain.query(), 2);
       bottomRight = arith::SubIOp::create(b, keys, queries);
     }
   }
@@ -304,7 +345,7 @@ private:
     auto size = [&](Value value, int64_t d) -> OpFoldResult {
       return tensor::getMixedSize(b, b.getLoc(), value, d);
     };
-    Value query = chain.qk.getQuery();
+    Value query = chain.query();
     SmallVector<OpFoldResult> sizes{size(query, 0), size(query, 1),
                                     size(query, 2),
                                     size(chain.weightedSum.getValue(), 3)};
@@ -334,13 +375,19 @@ private:
     return rewriter.createBlock(&region, {}, types, locations);
   }
 
-  void emitScoreProgram(Region &region, ArrayRef<Operation *> program,
-                        Type type) {
-    OpBuilder::InsertionGuard guard(b);
+  /// The block of a region `(value, b, h, i, j)`, at whose start `b` is then.
+  Block *createValueBlock(Region &region, Type type) {
     SmallVector<Type> types(5, b.getIndexType());
     types[0] = type;
     Block *block = createBlock(region, types);
     b.setInsertionPointToStart(block);
+    return block;
+  }
+
+  void emitScoreProgram(Region &region, ArrayRef<Operation *> program,
+                        Type type) {
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = createValueBlock(region, type);
     Value score = block->getArgument(0);
     ValueRange position = block->getArguments().drop_front();
     auto constant = [&](double value) -> Value {
@@ -364,7 +411,62 @@ private:
         score = inlineProgram(b, cast<ScoreMapOp>(op).getScore(), arguments);
       }
     }
+    if (chain.hasSigmoid())
+      score = emitSigmoidWeight(score, position, type);
     YieldOp::create(b, ValueRange(score));
+  }
+
+  /// 1 / (1 + 2^(-s log2(e))) and what follows it. A score of -inf hides.
+  Value emitSigmoidWeight(Value score, ValueRange position, Type type) {
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+    };
+    Value one = constant(1.0);
+    Value exponent =
+        arith::MulFOp::create(b, score, constant(-llvm::numbers::log2e));
+    Value sum =
+        arith::AddFOp::create(b, one, math::Exp2Op::create(b, exponent));
+    Value weight = arith::DivFOp::create(b, one, sum);
+    if (chain.weightOps.empty())
+      return weight;
+    Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score,
+                                           constant(-INFINITY));
+    weight = emitWeightOps(weight, position);
+    return arith::SelectOp::create(b, isHidden, constant(0.0), weight);
+  }
+
+  Value emitWeightOps(Value weight, ValueRange position) {
+    for (Operation *op : chain.weightOps) {
+      if (auto dropout = dyn_cast<DropoutOp>(op)) {
+        weight = emitDropout(dropout, weight, position);
+        continue;
+      }
+      SmallVector<Value> arguments{weight};
+      llvm::append_range(arguments, position);
+      weight = inlineProgram(b, cast<ProbabilityMapOp>(op).getProbability(),
+                             arguments);
+    }
+    return weight;
+  }
+
+  Value emitDropout(DropoutOp op, Value weight, ValueRange position) {
+    auto type = cast<FloatType>(weight.getType());
+    double rate = op.getRate().convertToDouble();
+    Value isKept = emitIsKept(b, b.getLoc(), rate, op.getSeed(), position);
+    // Nothing is kept of rate 1, which has no inverse.
+    double factor = rate < 1 ? 1 / (1 - rate) : 1;
+    Value scaled = arith::MulFOp::create(
+        b, weight, arith::ConstantOp::create(b, b.getFloatAttr(type, factor)));
+    Value none = arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
+    return arith::SelectOp::create(b, isKept, scaled, none);
+  }
+
+  void emitProbabilityProgram(Region &region, Type type) {
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = createValueBlock(region, type);
+    Value weight = emitWeightOps(block->getArgument(0),
+                                 block->getArguments().drop_front());
+    YieldOp::create(b, ValueRange(weight));
   }
 
   bool hidesPairs(ArrayRef<Operation *> program) {

@@ -55,6 +55,15 @@ def Attn_Alignment : I32EnumAttr<"Alignment", "how query rows and key columns ar
 }
 def Attn_AlignmentAttr : EnumAttr<Attn_Dialect, Attn_Alignment, "alignment">;
 
+/// What makes weights of scores.
+def Attn_Normalizer : I32EnumAttr<"Normalizer", "what makes weights of the scores of a row", [
+    I32EnumAttrCase<"Softmax", 0, "softmax">,
+    I32EnumAttrCase<"Sigmoid", 1, "sigmoid">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_NormalizerAttr : EnumAttr<Attn_Dialect, Attn_Normalizer, "normalizer">;
+
 def Attn_RopeLayout : I32EnumAttr<"RopeLayout", "which features form a rotated pair", [
     I32EnumAttrCase<"Interleaved", 0, "interleaved">,
     I32EnumAttrCase<"Half", 1, "half">]> {

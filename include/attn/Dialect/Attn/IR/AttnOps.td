@@ -166,6 +166,40 @@ def Attn_QKOp : Attn_Op<"qk", [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]>
   }];
 }
 
+def Attn_AdditiveScoresOp : Attn_Op<"additive_scores",
+    [Pure, Attn_InferShape, Attn_Reify, Attn_Extents]> {
+  let summary = "scores `w . tanh(q + k)`";
+  let description = [{
+    `result[b, h, i, j] = sum_a weight[h, a] * tanh(query[b, h, i, a] + key[b, h / (Hq / Hkv), j, a])`
+    on projected queries and keys (Bahdanau et al., arXiv:1409.0473), accumulated
+    in f32 (f64 for f64 inputs). A `weight` of rank 1 is that of every head.
+
+    - C1: `query`, `key` and `weight` have equal element types or all are below
+      f64.
+    - C2: head dims of `query` and `key` are static, positive and equal.
+    - C3: batch extents are equal.
+    - C4: the key head count is positive and divides the query head count.
+    - C5: `result` is `[B, Hq, Sq, Skv]` of f32, or f64 for f64 inputs.
+    - C6: `weight` is `[A]` or `[Hq, A]`, where `A` is the head dim.
+
+    ```mlir
+    %s = attn.additive_scores %q, %k, %w : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<64xf32> -> tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Tensor4:$query, Attn_Tensor4:$key,
+    TensorRankOf<[AnyFloat], [1, 2]>:$weight);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $weight attr-dict
+    `:` type($query) `,` type($key) `,` type($weight) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A written result type may forget extents that are inferred.
+    static bool isCompatibleReturnTypes(mlir::TypeRange inferred, mlir::TypeRange written);
+  }];
+}
+
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []>
     : Attn_Op<mnemonic, !listconcat([Attn_Reify,
         AllTypesMatch<["scores", "result"]>], traits)>;
@@ -287,6 +321,10 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     +inf takes all weight, a NaN spoils the rows of its head that see a key. It
     is used as it comes: no scale, no score op.
 
+    With `normalizer(sigmoid)` the weights of visible pairs are
+    `1 / (1 + exp(-s))`, each by itself: there is no maximum and no sum
+    (Ramapuram et al., arXiv:2409.04431).
+
     Constraints:
 
     - C1: an alignment is given exactly when `causal` or `window` is.
@@ -303,6 +341,7 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     - C8: query and key segments are both given or both absent, have equal
       element types, and are `[B, Sq]` and `[B, Skv]`.
     - C9: `sink` is `[Hq]` of floats.
+    - C10: with `normalizer(sigmoid)` there is no sink.
 
     ```mlir
     %p = attn.masked_softmax %s causal(bottom_right) lengths(%n : tensor<?xi32>) : tensor<?x8x?x?xf32>
@@ -316,18 +355,81 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     Optional<AnyRankedTensor>:$mask, Optional<Attn_Sink>:$sink,
     UnitAttr:$causal,
     OptionalAttr<Attn_AlignmentAttr>:$alignment,
-    OptionalAttr<DenseI64ArrayAttr>:$window);
+    OptionalAttr<DenseI64ArrayAttr>:$window,
+    DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer);
   let results = (outs Attn_Scores:$result);
   let regions = (region MaxSizedRegion<1>:$visible);
   let assemblyFormat = [{
     $scores custom<MaskClauses>($offset, type($offset), $prefix, type($prefix),
       $lengths, type($lengths), $query_segments, type($query_segments),
       $key_segments, type($key_segments), $mask, type($mask), $sink,
-      type($sink), $causal, $alignment, $window, $visible)
+      type($sink), $causal, $alignment, $window, $normalizer, $visible)
     attr-dict `:` type($scores)
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+}
+
+def Attn_ProbabilityMapOp : Attn_Op<"probability_map",
+    [AllTypesMatch<["weights", "result"]>, Attn_Reify,
+     RecursiveMemoryEffects, RecursivelySpeculatable, Attn_RegionNames,
+     SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "an elementwise program on weights";
+  let description = [{
+    Applies the region `(p, b, h, i, j) -> p` to the weights of all visible
+    pairs. Pairs that the `attn.masked_softmax` hides which the weights come
+    from, through other ops on weights, keep weight 0 whatever the program says;
+    weights that come from elsewhere have no hidden pairs. Values from outside
+    are captured implicitly. Gather indices are clamped to the operand's extent.
+
+    - C1: the region has the arguments `(p, b, h, i, j)`: the element type of
+      `weights`, then four `index`.
+    - C2: the region yields one value of the element type of `weights`.
+    - C3: the region is free of side effects.
+
+    ```mlir
+    %w = attn.probability_map %p : tensor<?x8x?x?xf32> {
+    ^bb0(%p0: f32, %b: index, %h: index, %i: index, %j: index):
+      %x = arith.mulf %p0, %p0 : f32
+      attn.yield %x : f32
+    }
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$weights);
+  let results = (outs Attn_Scores:$result);
+  let regions = (region SizedRegion<1>:$probability);
+  let assemblyFormat = "$weights `:` type($weights) attr-dict-with-keyword $probability";
+  let hasRegionVerifier = 1;
+}
+
+def Attn_DropoutOp : Attn_Op<"dropout",
+    [Pure, AllTypesMatch<["weights", "result"]>, Attn_Reify]> {
+  let summary = "leaves out weights at random";
+  let description = [{
+    Each weight becomes 0 with probability `rate`; the others are divided by
+    `1 - rate` (Srivastava et al., JMLR 15, 2014). Rate 1 gives 0, rate 0 the
+    weights as they are.
+
+    What is left out depends on `seed` and on the pair's `(b, h, i, j)` alone,
+    never on how an op is tiled or split. The generator is Philox (Salmon et al.,
+    SC 2011): a word of `philox2x32-10` with counter `(i ^ x, j ^ y)` and key
+    `k`, where `k`, `x` and `y` are the first words of `philox4x32-10` with
+    counter `(b, h, 0, 0)` and key `seed`, low word first. A pair is kept if the
+    first word is at least `rate * 2^32`, rounded.
+
+    - C1: `rate` is in [0, 1].
+
+    ```mlir
+    %w = attn.dropout %p rate 0.1 seed(%seed) : tensor<?x8x?x?xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$weights, F64Attr:$rate, I64:$seed);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $weights `rate` $rate `seed` `(` $seed `)` attr-dict `:` type($weights)
+  }];
+  let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def Attn_WeightedSumOp : Attn_Op<"weighted_sum",
@@ -501,6 +603,15 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     `sink` has one logit for each head of `query`, which takes part in the
     maximum, the sum and the log-sum-exp as in `attn.masked_softmax`.
 
+    The probability region maps the weights of visible pairs after the softmax;
+    hidden ones stay 0. It changes neither the sum nor the log-sum-exp.
+
+    `unnormalized` leaves out the softmax: the weights of visible pairs are what
+    the score region yields.
+
+    With `additive(%w)`, scores are `w . tanh(q + k)` as in
+    `attn.additive_scores` instead of dot products, times `scale`.
+
     With a block `table [B, M]`, `key` and `value` are pools of pages
     `[P, Hkv, T, D]`, read as by `attn.gather_pages`. Keys and values of 8-bit
     integers are multiplied by `key_scale` and `value_scale`, one number a row, as
@@ -519,7 +630,8 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `offsets` are none or four.
     - C9: the score region maps `(score, b, h, i, j)` to a score, the mask
-      region `(b, h, i, j)` to `i1`.
+      region `(b, h, i, j)` to `i1`, the probability region `(p, b, h, i, j)` to
+      a weight.
     - C10: operands are all tensors or all memrefs; with tensors the results
       are the outputs' types, with memrefs there are none.
     - C11: `sink` is `[Hq]` of floats.
@@ -527,6 +639,10 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
       page counts and static pages.
     - C13: `key_scale` and `value_scale` are given exactly for i8, and have the
       extents of `key` and `value` but for the last.
+    - C14: with `unnormalized` there is one output, no sink and no probability
+      region.
+    - C15: `additive` is `[D]` or `[Hq, D]` of floats, where `D` is the head dim
+      of `query`.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>)
@@ -542,9 +658,11 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
     Optional<AnyShaped>:$sink, Optional<AnyShaped>:$table,
     Optional<AnyShaped>:$key_scale, Optional<AnyShaped>:$value_scale,
-    F64Attr:$scale, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    Optional<AnyShaped>:$additive, F64Attr:$scale, UnitAttr:$unnormalized,
+    OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask,
+    MaxSizedRegion<1>:$probability);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $inits `:` type($inits) `)` `scale` $scale
@@ -552,8 +670,11 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     (`table` `(` $table^ `:` type($table) `)`)?
     (`key_scale` `(` $key_scale^ `:` type($key_scale) `)`)?
     (`value_scale` `(` $value_scale^ `:` type($value_scale) `)`)?
+    (`additive` `(` $additive^ `:` type($additive) `)`)?
+    (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
-    (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
+    (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
+    (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -631,32 +752,45 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `upcoming` are rows that the task needs soon: they move towards the core
     while the block is computed.
 
+    The probability region maps weights `exp(score - max)` before they multiply
+    values, not where they are summed: it is homogeneous, `f(c p) = c f(p)` for
+    positive `c`, so that it may come before the division by the sum. A weight
+    of 0 stays 0. `unnormalized` adds `w v` to `acc` with the scores as weights,
+    and does not touch `max` and `sum`. `additive` is as in `attn.attention`, for
+    one head.
+
     - C1: all shaped operands have rank 2, but `max` and `sum`, of rank 1, and
       `query` and `value` in panels, of rank 3.
     - C2: `query` and `key` have equal, static second extents.
     - C3: `key` and `value` have equal first extents.
     - C4: `acc` is `[M, Dv]`, `max` and `sum` are `[M]`.
-    - C5: regions are as in `attn.attention`.
+    - C5: regions are as in `attn.attention`; there is no probability region
+      with `unnormalized`.
     - C6: `head_rows` is positive.
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `upcoming` have rank 2 and a static second extent.
+    - C9: `additive` is `[D]` of floats, for a `query` of rank 2.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
-    Variadic<AnyMemRef>:$upcoming,
+    Variadic<AnyMemRef>:$upcoming, Optional<AnyShaped>:$additive,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<I64Attr>:$head_rows,
-    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    UnitAttr:$unnormalized, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask,
+    MaxSizedRegion<1>:$probability);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
     (`scale` $scale^)? (`head_rows` $head_rows^)?
     (`upcoming` `(` $upcoming^ `:` type($upcoming) `)`)?
+    (`additive` `(` $additive^ `:` type($additive) `)`)?
+    (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
-    (`score` $score^)? (`mask` $mask^)? (`->` type($results)^)?
+    (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
+    (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -681,17 +815,21 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
     `sink` is the logit that takes part in every row's maximum and sum besides:
     the log-sum-exp of a row without partials is the sink.
 
+    `unnormalized` adds up `acc` as it is; `max` and `sum` are not read.
+
     - C1: ranks are 3, 2, 2, then 2 and 1 for the outputs.
     - C2: the `P` and `M` extents agree.
     - C3: the outputs' second extent is `Dv`, and their first extents agree.
+    - C4: with `unnormalized` there is one output and no sink.
   }];
   let arguments = (ins AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
-    Variadic<AnyShaped>:$inits, Optional<AnyFloat>:$sink);
+    Variadic<AnyShaped>:$inits, Optional<AnyFloat>:$sink,
+    UnitAttr:$unnormalized);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
     `outs` `(` $inits `:` type($inits) `)` (`sink` `(` $sink^ `:` type($sink) `)`)?
-    attr-dict (`->` type($results)^)?
+    (`unnormalized` $unnormalized^)? attr-dict (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -714,8 +852,8 @@ def Attn_ThreadCountOp : Attn_Op<"thread_count", [Pure]> {
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "AttentionOp", "OnlineAttentionOp"]>]> {
-  let summary = "ends a score or mask region";
+    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "ProbabilityMapOp", "AttentionOp", "OnlineAttentionOp"]>]> {
+  let summary = "ends a score, mask or probability region";
   let arguments = (ins Variadic<AnyType>:$values);
   let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

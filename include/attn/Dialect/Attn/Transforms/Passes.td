@@ -14,10 +14,24 @@ include "mlir/Pass/PassBase.td"
 def FuseAttentionPass : Pass<"attn-fuse", "mlir::func::FuncOp"> {
   let summary = "fuses qk ... masked_softmax ... weighted_sum into attn.attention";
   let description = [{
-    Matches backwards from each `attn.weighted_sum` over `masked_softmax` and
-    any order of `scale`, `softcap`, `bias` and `score_map` to `attn.qk`. A
-    chain whose inner values have other uses is left alone, with a remark.
-    Keywords and tensors of the mask become code of the mask region.
+    Matches backwards from each `attn.weighted_sum` over programs on weights,
+    `masked_softmax` and any order of `scale`, `softcap`, `bias` and `score_map`
+    to `attn.qk`. A chain whose inner values have other uses is left alone, with
+    a remark. Keywords and tensors of the mask become code of the mask region.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
+def DecomposeProbabilityPass
+    : Pass<"attn-decompose-probability", "mlir::func::FuncOp"> {
+  let summary = "attention in two passes where weights must be normalised first";
+  let description = [{
+    A homogeneous program on weights, such as a product with something that does
+    not depend on the weight, may run before the division by the sum. For any
+    other one `attn.attention` becomes two: the first gives the log-sum-exp, the
+    second, `unnormalized`, computes each weight from it and maps it. A remark
+    names the op of the program that is why.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
                            "mlir::tensor::TensorDialect"];

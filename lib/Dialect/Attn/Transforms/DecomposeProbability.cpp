@@ -1,0 +1,180 @@
+//===- DecomposeProbability.cpp - Attention in two passes -----------------===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A running softmax never sees a weight: only at the end is the sum known that
+// it is divided by. A program that is not homogeneous needs the weight itself,
+// so the keys are passed twice, the first time for the log-sum-exp alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/HomogeneousProgram.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attn {
+#define GEN_PASS_DEF_DECOMPOSEPROBABILITYPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// Clones the body of `program` at the builder; returns the yielded value.
+Value inlineProgram(ImplicitLocOpBuilder &b, Region &program,
+                    ValueRange arguments) {
+  IRMapping mapping;
+  mapping.map(program.getArguments(), arguments);
+  for (Operation &op : program.front().without_terminator())
+    b.clone(op, mapping);
+  return mapping.lookupOrDefault(
+      program.front().getTerminator()->getOperand(0));
+}
+
+class Decomposition {
+public:
+  Decomposition(RewriterBase &rewriter, AttentionOp op)
+      : rewriter(rewriter), b(op.getLoc(), rewriter), op(op) {}
+
+  void run() {
+    b.setInsertionPoint(op);
+    AttentionOp sums = emitFirstPass();
+    AttentionOp weighted = emitSecondPass(sums.getResult(1));
+    SmallVector<Value> results{weighted.getResult(0)};
+    if (op.getLogSumExp())
+      results.push_back(sums.getResult(1));
+    rewriter.replaceOp(op, results);
+  }
+
+private:
+  /// The log-sum-exp, with one feature of the values: kernels have no form
+  /// without a weighted sum.
+  AttentionOp emitFirstPass() {
+    auto column = [&](Value tensor) {
+      SmallVector<OpFoldResult> sizes =
+          tensor::getMixedSizes(b, b.getLoc(), tensor);
+      sizes[3] = b.getIndexAttr(1);
+      return sizes;
+    };
+    SmallVector<OpFoldResult> zeros(4, b.getIndexAttr(0)),
+        ones(4, b.getIndexAttr(1));
+    Value value = tensor::ExtractSliceOp::create(b, op.getValue(), zeros,
+                                                 column(op.getValue()), ones);
+    Type element = getElementTypeOrSelf(op.getOutput().getType());
+    SmallVector<OpFoldResult> sizes = column(op.getOutput());
+    Value output = tensor::EmptyOp::create(b, sizes, element);
+    Value lse = op.getLogSumExp();
+    if (!lse)
+      lse = tensor::EmptyOp::create(b, ArrayRef(sizes).drop_back(),
+                                    b.getF32Type());
+    auto first = AttentionOp::create(
+        b, TypeRange{output.getType(), lse.getType()}, op.getQuery(),
+        op.getKey(), value, ValueRange{output, lse}, op.getOffsets(),
+        op.getSink(), op.getTable(), op.getKeyScale(), op.getValueScale(),
+        op.getAdditive(), op.getScaleAttr(), UnitAttr(), ScheduleAttr());
+    clonePrograms(first);
+    return first;
+  }
+
+  /// Weights from the scores and the log-sum-exp of their row.
+  AttentionOp emitSecondPass(Value lse) {
+    auto second = AttentionOp::create(
+        b, TypeRange(op.getOutput().getType()), op.getQuery(), op.getKey(),
+        op.getValue(), op.getOutput(), op.getOffsets(), Value(), op.getTable(),
+        op.getKeyScale(), op.getValueScale(), op.getAdditive(),
+        op.getScaleAttr(), b.getUnitAttr(), ScheduleAttr());
+    clonePrograms(second);
+    Region &region = second.getScore();
+    Type type = op.getProbability().getArgument(0).getType();
+    if (region.empty()) {
+      OpBuilder::InsertionGuard guard(b);
+      SmallVector<Type> types(5, b.getIndexType());
+      types[0] = type;
+      Block *block = rewriter.createBlock(&region, {}, types,
+                                          SmallVector<Location>(5, b.getLoc()));
+      b.setInsertionPointToStart(block);
+      YieldOp::create(b, ValueRange(block->getArgument(0)));
+    }
+    OpBuilder::InsertionGuard guard(b);
+    Operation *yield = region.front().getTerminator();
+    b.setInsertionPoint(yield);
+    yield->setOperand(0, emitWeight(yield->getOperand(0), lse, region));
+    return second;
+  }
+
+  /// The mapped weight of a pair whose score is `score`; one of -inf is hidden.
+  Value emitWeight(Value score, Value lse, Region &region) {
+    Type type = score.getType();
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+    };
+    SmallVector<Value> row(region.getArguments().slice(1, 3));
+    if (!op.getOffsets().empty())
+      for (auto [index, offset] : llvm::zip(row, op.getOffsets()))
+        index = arith::SubIOp::create(b, index, offset);
+    Value sum = tensor::ExtractOp::create(b, lse, row);
+    if (sum.getType() != type)
+      sum = arith::ExtFOp::create(b, type, sum);
+    Value exponent =
+        arith::MulFOp::create(b, arith::SubFOp::create(b, score, sum),
+                              constant(llvm::numbers::log2e));
+    SmallVector<Value> arguments{math::Exp2Op::create(b, exponent)};
+    llvm::append_range(arguments, region.getArguments().drop_front());
+    Value weight = inlineProgram(b, op.getProbability(), arguments);
+    Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score,
+                                           constant(-INFINITY));
+    return arith::SelectOp::create(b, isHidden, constant(0.0), weight);
+  }
+
+  void clonePrograms(AttentionOp to) {
+    for (auto [from, region] : {std::pair(&op.getScore(), &to.getScore()),
+                                std::pair(&op.getMask(), &to.getMask())}) {
+      IRMapping mapping;
+      from->cloneInto(region, mapping);
+    }
+  }
+
+  RewriterBase &rewriter;
+  ImplicitLocOpBuilder b;
+  AttentionOp op;
+};
+
+class DecomposeProbabilityPass
+    : public attn::impl::DecomposeProbabilityPassBase<
+          DecomposeProbabilityPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) {
+      if (!op.getProbability().empty() &&
+          isa<RankedTensorType>(op.getQuery().getType()))
+        ops.push_back(op);
+    });
+    for (AttentionOp op : ops) {
+      Operation *culprit;
+      if (isHomogeneousProgram(op.getProbability(), &culprit))
+        continue;
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("two-passes")
+                                      .category("attn")
+                                      .function(getOperation().getName()))
+          << ((culprit ? "'" + culprit->getName().getStringRef().str() +
+                             "' in the program on weights"
+                       : "the program on weights") +
+              " needs normalised weights: the keys are passed twice");
+      Decomposition(rewriter, op).run();
+    }
+  }
+};
+
+} // namespace

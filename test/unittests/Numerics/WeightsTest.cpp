@@ -1,0 +1,141 @@
+//===- WeightsTest.cpp - Programs on weights and sigmoids, against f64 ----===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FormsTest.h"
+
+using namespace attn;
+using namespace attn::test;
+
+namespace {
+
+using Weights = FormsTest;
+
+/// An `attn.probability_map` with the lines of `program`, which make %y of %p0.
+std::string mapText(const AttentionGraph &graph, const std::string &program) {
+  return "%w = attn.probability_map %p : " + graph.scoresType() +
+         " {\n^bb0(%p0: f32, %b: index, %h: index, %i: index, %j: index):\n" +
+         program + "attn.yield %y : f32\n}";
+}
+
+/// A gate for each head and key, and a pattern of pairs that are left out.
+/// Homogeneous: one pass.
+const Form kGates = {
+    [](AttentionGraph &graph) {
+      graph.extra +=
+          ", %gate: tensor<" + std::to_string(graph.heads) + "x?xf32>";
+      graph.weightOps =
+          mapText(graph, "%x = tensor.extract %gate[%h, %j] : tensor<" +
+                             std::to_string(graph.heads) +
+                             R"(x?xf32>
+              %z = arith.mulf %p0, %x : f32
+              %three = arith.constant 3 : index
+              %n = arith.addi %i, %j : index
+              %m = arith.addi %n, %b : index
+              %r = arith.remui %m, %three : index
+              %zero = arith.constant 0 : index
+              %c = arith.cmpi ne, %r, %zero : index
+              %none = arith.constant 0.0 : f32
+              %y = arith.select %c, %z, %none : f32
+              )");
+    },
+    [](FormCall &call) {
+      auto gate = call.add(ElementType::f32, {call.heads, call.keys},
+                           [](int64_t n) { return 1 + patternAt(5, n); });
+      call.options.probability = [=](double p, int64_t b, int64_t h, int64_t i,
+                                     int64_t j) {
+        return (i + j + b) % 3 != 0 ? p * gate.at({h, j}) : 0.0;
+      };
+      call.factor = 2.5;
+    }};
+
+/// Nothing that scales: two passes. 0 is mapped to something else, which hidden
+/// pairs must not show.
+const Form kCurve = {[](AttentionGraph &graph) {
+                       graph.weightOps = mapText(graph, R"(
+              %c = arith.constant 0.125 : f32
+              %d = arith.constant -0.01 : f32
+              %q0 = arith.mulf %p0, %p0 : f32
+              %l = arith.mulf %p0, %c : f32
+              %z = arith.addf %q0, %l : f32
+              %y = arith.addf %z, %d : f32
+              )");
+                     },
+                     [](FormCall &call) {
+                       call.options.probability = [](double p, int64_t, int64_t,
+                                                     int64_t, int64_t) {
+                         return p * p + 0.125 * p - 0.01;
+                       };
+                       call.factor = 1 + 0.01 * call.keys;
+                     }};
+
+const Form kSigmoid = {
+    [](AttentionGraph &graph) { graph.clause += " normalizer(sigmoid)"; },
+    [](FormCall &call) {
+      call.options.normalizer = reference::Normalizer::Sigmoid;
+      call.factor = std::max<double>(1, call.keys);
+    }};
+
+TEST_P(Weights, HomogeneousProgram) { checkForm(GetParam(), kGates); }
+
+TEST_P(Weights, ProgramInTwoPasses) { checkForm(GetParam(), kCurve); }
+
+TEST_P(Weights, Sigmoid) { checkForm(GetParam(), kSigmoid); }
+
+TEST_P(Weights, ProgramAfterSigmoid) {
+  Form form = {[](AttentionGraph &graph) {
+                 kSigmoid.write(graph);
+                 kCurve.write(graph);
+               },
+               [](FormCall &call) {
+                 kCurve.fill(call);
+                 kSigmoid.fill(call);
+               }};
+  for (size_t n = 0; n < std::size(kFormShapes); ++n)
+    checkForm(GetParam(), form, kFormShapes[n], kFormMasks[n % 3]);
+}
+
+/// A sink counts in the weights that a program sees.
+TEST_P(Weights, ProgramWithSink) {
+  Form form = {[](AttentionGraph &graph) {
+                 kCurve.write(graph);
+                 std::string sink =
+                     "tensor<" + std::to_string(graph.heads) + "xf32>";
+                 graph.extra += ", %sink: " + sink;
+                 graph.clause += " sink(%sink : " + sink + ")";
+               },
+               [](FormCall &call) {
+                 kCurve.fill(call);
+                 call.options.sink =
+                     call.add(ElementType::f32, {call.heads},
+                              [](int64_t n) { return 2.0 * n - 1; })
+                         .data;
+               }};
+  checkForm(GetParam(), form, kFormShapes[0], "causal");
+  checkForm(GetParam(), form, kFormShapes[3], "lengths");
+}
+
+/// Threads and batches change no bit of either pass.
+TEST_P(Weights, Bits) {
+  for (const Form *form : {&kCurve, &kSigmoid}) {
+    AttentionGraph graph;
+    graph.heads = 4;
+    graph.keyHeads = 2;
+    graph.headDim = graph.valueDim = 32;
+    graph.clause = "causal(top_left)";
+    form->write(graph);
+    auto module = compile(graph.text(), GetParam());
+    ASSERT_TRUE(module);
+    Operand q(ElementType::f32, {2, 4, 150, 32}, true, pattern(0));
+    Operand k(ElementType::f32, {2, 2, 150, 32}, true, pattern(1));
+    expectSameBits(*module, {&q, &k, &k}, ElementType::f32, {2, 4, 150, 32});
+  }
+}
+
+INSTANTIATE_FORMS_TESTS(Weights);
+
+} // namespace
