@@ -41,10 +41,10 @@ Expected<Tensor64> reference::cacheUpdate(const Tensor64 &cache,
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t s = 0; s < count; ++s) {
-        int64_t row = at[b] + s;
-        if (row < 0 || (!rolling && row >= rows))
+        // Positions near the ends of the type must not overflow.
+        if (at[b] < -s || (!rolling && at[b] >= rows - s))
           continue;
-        row %= rows;
+        int64_t row = (at[b] % rows + s) % rows;
         for (int64_t d = 0; d < width; ++d)
           result.data[((b * heads + h) * rows + row) * width + d] =
               update.data[((b * heads + h) * count + s) * width + d];
@@ -86,7 +86,9 @@ Expected<Quantized> reference::quantize(const Tensor64 &x) {
   for (int64_t row = 0; row < result.scale.numElements(); ++row) {
     double largest = 0;
     for (int64_t d = 0; d < headDim; ++d)
-      largest = std::max(largest, std::abs(x.data[row * headDim + d]));
+      if (double magnitude = std::abs(x.data[row * headDim + d]);
+          !(magnitude <= largest))
+        largest = magnitude;
     double scale = result.scale.data[row] = largest / 127;
     for (int64_t d = 0; d < headDim && scale != 0; ++d)
       result.values.data[row * headDim + d] =

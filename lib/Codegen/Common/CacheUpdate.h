@@ -14,15 +14,15 @@
 
 namespace attn {
 
-/// Copies the rows of the memref `update` into the memref `cache`, from row `at`
-/// on: an index, or a memref of one number a batch element. Rows outside of the
-/// cache are dropped, or go round if it is `rolling`.
+/// Copies the rows of the memref `update` into the memref `cache`, from row
+/// `at` on: an index, or a memref of one number a batch element. Rows outside
+/// of the cache are dropped, or go round if it is `rolling`.
 void emitCacheUpdate(mlir::ImplicitLocOpBuilder &b, mlir::Value cache,
                      mlir::Value update, mlir::Value at, bool rolling);
 
-/// Lets the cache of the update `result` be `output`, the buffer of that result:
-/// the old rows are copied there, which costs nothing when the caller gives one
-/// buffer for both.
+/// Lets the cache of the update `result` be `output`, the buffer of that
+/// result: the old rows are copied there, which costs nothing when the caller
+/// gives one buffer for both.
 void redirectCache(mlir::Value result, mlir::Value output);
 
 } // namespace attn

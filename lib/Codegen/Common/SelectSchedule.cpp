@@ -75,7 +75,7 @@ ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
 
 /// Whether products of bf16 pairs can read the operands: they pack all keys and
 /// values, which lie one after the other.
-bool isAllBF16(AttentionOp op) {
+bool readsPairs(AttentionOp op) {
   return !op.getTable() &&
          llvm::all_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
                       [](Value operand) {
@@ -114,7 +114,7 @@ ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   std::optional<ScheduleAttr> better;
   if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
     better = scheduleFewRows(op, target, groupRows);
-  else if (target.getBf16() != BF16Unit::None && isAllBF16(op))
+  else if (target.getBf16() != BF16Unit::None && readsPairs(op))
     better = schedulePairs(target);
   if (better && !isAdditive)
     return *better;
@@ -183,7 +183,9 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
     break;
   case Kernel::BF16Vectors:
   case Kernel::BF16Tiles:
-    if (!isAllBF16(op))
+    if (op.getTable())
+      return error << ", which reads no pages";
+    if (!readsPairs(op))
       return error << ", which takes bf16, but operands of "
                    << getElementTypeOrSelf(op.getQuery().getType()) << ", "
                    << getElementTypeOrSelf(op.getKey().getType()) << " and "

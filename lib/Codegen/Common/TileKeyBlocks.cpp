@@ -295,8 +295,9 @@ void AttentionTiling::allocateScratch(Rows &rows) {
   Type scratch = b.getF32Type();
   if (isFewRows && rows.memref == op.getKey() && scalesScores())
     scratch = element;
-  int64_t columns = static_cast<int64_t>(
-      llvm::alignTo(type.getDimSize(3), schedule.getLanes()));
+  int64_t vector = schedule.getLanes() * (scratch.isF32() ? 1 : 2);
+  auto columns =
+      static_cast<int64_t>(llvm::alignTo(type.getDimSize(3), vector));
   rows.scratch = memref::AllocOp::create(
       b, MemRefType::get({blockKeys, columns}, scratch));
 }

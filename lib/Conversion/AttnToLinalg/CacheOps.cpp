@@ -25,7 +25,8 @@ Value attn::buildPages(TensorLoops &build, Value pages, Value table) {
       sizes, getElementTypeOrSelf(pages.getType()), {}, [&](LoopBody &b) {
         Value page =
             b.toIndex(b.load(table, {b.loop(B), b.div(b.loop(J), pageRows)}));
-        Value row = arith::RemUIOp::create(b.builder, b.loc, b.loop(J), pageRows);
+        Value row =
+            arith::RemUIOp::create(b.builder, b.loc, b.loop(J), pageRows);
         return b.loadClamped(pages, {page, b.loop(H), row, b.loop(D)});
       });
 }
@@ -73,21 +74,26 @@ Results attn::lower(TensorLoops &build, QuantizeOp op) {
       [&](LoopBody &b) -> Value {
         Value ratio = b.div(b.cast(b.inputs[0], element), b.inputs[1]);
         Value rounded = math::RoundEvenOp::create(b.builder, b.loc, ratio);
-        // 0 / 0 and numbers that are none: the conversion must see neither.
-        Value inside = arith::CmpFOp::create(
-            b.builder, b.loc, arith::CmpFPredicate::OLE,
-            math::AbsFOp::create(b.builder, b.loc, rounded),
-            b.constant(element, 127.0));
-        rounded = b.select(inside, rounded, b.constant(element, 0.0));
-        return arith::FPToSIOp::create(b.builder, b.loc,
-                                       b.builder.getI8Type(), rounded);
+        // Scales that are denormal are rounded too. 0 / 0 and numbers that are
+        // none become 0: the conversion must see neither.
+        Value largest = b.constant(element, 127.0);
+        Value smallest = b.constant(element, -127.0);
+        Value isNumber = arith::CmpFOp::create(
+            b.builder, b.loc, arith::CmpFPredicate::ORD, rounded, rounded);
+        rounded = arith::MinimumFOp::create(b.builder, b.loc, rounded, largest);
+        rounded =
+            arith::MaximumFOp::create(b.builder, b.loc, rounded, smallest);
+        rounded = b.select(isNumber, rounded, b.constant(element, 0.0));
+        return arith::FPToSIOp::create(b.builder, b.loc, b.builder.getI8Type(),
+                                       rounded);
       });
   return {result, scale};
 }
 
 Value attn::lower(TensorLoops &build, CacheUpdateOp op) {
   auto type = cast<RankedTensorType>(op.getCache().getType());
-  Value rows = build.dim(op.getCache(), 2), count = build.dim(op.getUpdate(), 2);
+  Value rows = build.dim(op.getCache(), 2),
+        count = build.dim(op.getUpdate(), 2);
   bool perElement = isa<ShapedType>(op.getAt().getType());
   return build.map(
       build.sizes(op.getCache()), type.getElementType(), op.getCache(),
@@ -98,6 +104,9 @@ Value attn::lower(TensorLoops &build, CacheUpdateOp op) {
         Value position = op.getAt();
         if (perElement)
           position = b.toIndex(b.load(position, at[0]));
+        // Before the first row, where all is dropped, no difference overflows.
+        position = arith::MaxSIOp::create(b.builder, b.loc, position,
+                                          b.sub(b.index(0), count));
         // The row of the update that lies in this one, if any.
         Value row = b.sub(at[2], position);
         if (op.getRolling()) {
@@ -105,8 +114,9 @@ Value attn::lower(TensorLoops &build, CacheUpdateOp op) {
           Value rest = arith::RemSIOp::create(b.builder, b.loc, row, rows);
           Value negative = b.compare(CmpIPredicate::slt, rest, b.index(0));
           row = b.select(negative, b.add(rest, rows), rest);
-          Value seen = b.add(position, row);
-          Value before = b.compare(CmpIPredicate::slt, seen, b.index(0));
+          Value before = b.logicalAnd(
+              b.compare(CmpIPredicate::slt, position, b.index(0)),
+              b.compare(CmpIPredicate::slt, b.add(position, row), b.index(0)));
           row = b.select(before, b.index(-1), row);
         }
         Value inside =

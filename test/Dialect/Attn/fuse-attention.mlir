@@ -509,3 +509,21 @@ func.func @additive(%q: tensor<1x8x?x8xf32>, %w: tensor<8xf32>) -> tensor<1x8x?x
   %o = attn.weighted_sum %p, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
   return %o : tensor<1x8x?x8xf32>
 }
+
+// -----
+
+// Nobody but the mask asks for whole keys, and only for their number.
+// CHECK-LABEL: func.func @pages
+// CHECK-SAME: %[[TABLE:[^:]*]]: tensor<?x?xi32>
+// CHECK-NOT: attn.gather_pages
+// CHECK: %[[COUNT:.*]] = tensor.dim %[[TABLE]], %c1
+// CHECK: arith.muli %[[COUNT]], %c16
+// CHECK: attn.attention {{.*}} table(%[[TABLE]] : tensor<?x?xi32>)
+// CHECK-NOT: attn.gather_pages
+func.func @pages(%table: tensor<?x?xi32>, %q: tensor<?x8x?x64xf32>, %pages: tensor<?x8x16x64xf32>) -> tensor<?x8x?x64xf32> {
+  %k = attn.gather_pages %pages, %table : tensor<?x8x16x64xf32>, tensor<?x?xi32> -> tensor<?x8x?x64xf32>
+  %s = attn.qk %q, %k : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32> -> tensor<?x8x?x?xf32>
+  %p = attn.masked_softmax %s causal(bottom_right) : tensor<?x8x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<?x8x?x?xf32>, tensor<?x8x?x64xf32> -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}

@@ -131,15 +131,6 @@ func.func @attention_c12_batch(%q: memref<1x2x3x4xf32>, %k: memref<9x2x16x4xf32>
 
 // -----
 
-// attention C12: as many pages of keys as of values
-func.func @attention_c12_count(%q: memref<1x2x3x4xf32>, %k: memref<9x2x16x4xf32>, %v: memref<8x2x16x4xf32>, %t: memref<1x5xi32>) {
-  // expected-error @+1 {{page count of key is 9 but page count of value is 8 (C12)}}
-  attn.attention ins(%q, %k, %v : memref<1x2x3x4xf32>, memref<9x2x16x4xf32>, memref<8x2x16x4xf32>) outs(%q : memref<1x2x3x4xf32>) scale 1.0 table(%t : memref<1x5xi32>)
-  return
-}
-
-// -----
-
 // attention C13: integers need scales
 func.func @attention_c13_missing(%q: memref<1x2x3x4xf32>, %k: memref<1x2x5x4xi8>, %v: memref<1x2x5x4xf32>) {
   // expected-error @+1 {{key of i8 needs key_scale (C13)}}

@@ -22,7 +22,7 @@ struct CacheGraph {
   int64_t headDim = 64;
   /// Rows of a page, or 0.
   int64_t pageRows = 16;
-  bool integers = false;
+  bool integers = false, isCausal = false;
   ElementType type = ElementType::f32;
   std::string queryRows = "?", clause = "lengths(%n : tensor<?xi32>)";
 
@@ -43,8 +43,8 @@ struct CacheGraph {
       std::string from = "%" + x + "c";
       if (integers) {
         arguments += ", %" + x + "s: " + scale;
-        ops += "%" + x + "d = attn.dequantize " + from + ", %" + x + "s : " +
-               stored + ", " + scale + " -> " + whole + "\n";
+        ops += "%" + x + "d = attn.dequantize " + from + ", %" + x +
+               "s : " + stored + ", " + scale + " -> " + whole + "\n";
         from = "%" + x + "d";
       }
       if (pageRows)
@@ -56,9 +56,9 @@ struct CacheGraph {
     }
     if (pageRows)
       arguments += ", %t: tensor<?x?xi32>";
-    return "func.func @f(%q: " + q + arguments + ", %n: tensor<?xi32>) -> " + q +
-           " {\n" + ops + "%s = attn.qk %q, %k : " + q + ", " + k + " -> " + s +
-           "\n%u = attn.scale %s by 0.125 : " + s +
+    return "func.func @f(%q: " + q + arguments + ", %n: tensor<?xi32>) -> " +
+           q + " {\n" + ops + "%s = attn.qk %q, %k : " + q + ", " + k + " -> " +
+           s + "\n%u = attn.scale %s by 0.125 : " + s +
            "\n%p = attn.masked_softmax %u " + clause + " : " + s +
            "\n%o = attn.weighted_sum %p, %v : " + s + ", " + k + " -> " + q +
            "\nreturn %o : " + q + "\n}\n";
@@ -91,7 +91,8 @@ void check(const CacheGraph &graph, const char *target, int64_t rows,
     return permutes ? numberOf(b, m) : b * pages + m;
   };
   Operand table(ElementType::i32, {batch, pages}, true, [&](int64_t n) {
-    int64_t b = n / std::max<int64_t>(pages, 1), m = n % std::max<int64_t>(pages, 1);
+    int64_t b = n / std::max<int64_t>(pages, 1),
+            m = n % std::max<int64_t>(pages, 1);
     bool isSeen = m * pageRows < lengths[b];
     return isSeen ? number(b, m) : m % 2 ? 1 << 30 : -(1 << 30);
   });
@@ -154,6 +155,12 @@ void check(const CacheGraph &graph, const char *target, int64_t rows,
   reference::AttentionOptions options;
   options.scale = 0.125;
   options.mask = reference::lengths(lengths);
+  if (graph.isCausal)
+    options.mask = [inside = options.mask,
+                    causal = reference::causalBottomRight(rows, keys)](
+                       int64_t b, int64_t h, int64_t i, int64_t j) {
+      return inside(b, h, i, j) && causal(b, h, i, j);
+    };
   HostTensor o = run(*module, inputs, graph.type, {batch, kHeads, rows, d});
   auto expected = llvm::cantFail(reference::attention(
       Tensor64::from(q.host), clean(k, ks), clean(v, vs), options));
@@ -181,9 +188,18 @@ TEST_P(Cache, Pages) {
         graph.pageRows = pageRows;
         graph.queryRows = queryRows;
         graph.type = type;
-        int64_t keys = pageRows == 1 ? 33 : pageRows == 160 ? 480 : pageRows * 14;
+        int64_t keys = pageRows == 1     ? 33
+                       : pageRows == 160 ? 480
+                                         : pageRows * 14;
         check(graph, GetParam(), queryRows == "1" ? 1 : 70,
               {keys, keys - 5, 1, 0}, keys);
+        // The mask asks for the number of keys, which no gather has to count.
+        if (pageRows == 16) {
+          graph.clause += " causal(bottom_right)";
+          graph.isCausal = true;
+          check(graph, GetParam(), queryRows == "1" ? 1 : 70,
+                {keys, keys - 5, 1, 0}, keys);
+        }
         if (HasFailure())
           return;
       }
@@ -204,7 +220,8 @@ TEST_P(Cache, Integers) {
           graph.pageRows = pageRows;
           graph.queryRows = queryRows;
           graph.type = type;
-          check(graph, GetParam(), queryRows == "1" ? 1 : 37, {112, 50, 0}, 112);
+          check(graph, GetParam(), queryRows == "1" ? 1 : 37, {112, 50, 0},
+                112);
           if (HasFailure())
             return;
         }
@@ -222,17 +239,18 @@ TEST_P(Cache, PagesKeepBits) {
     ASSERT_TRUE(pagedModule && wholeModule);
     int64_t rows = queryRows == "1" ? 1 : 70;
     Operand q(ElementType::f32, {batch, kHeads, rows, d}, true, pattern(0));
-    Operand table(ElementType::i32, {batch, pages}, true, [](int64_t n) {
-      return n * 7 % (batch * pages);
-    });
+    Operand table(ElementType::i32, {batch, pages}, true,
+                  [](int64_t n) { return n * 7 % (batch * pages); });
     Operand n(ElementType::i32, {batch}, true,
               [](int64_t b) { return 140 - 31 * b; });
     auto wholeRow = [&](int64_t seed) {
       return [=](int64_t index) {
         int64_t column = index % d, row = index / d;
         int64_t j = row % (pages * pageRows), bh = row / (pages * pageRows);
-        int64_t page = (bh / kKeyHeads * pages + j / pageRows) * 7 % (batch * pages);
-        int64_t at = (page * kKeyHeads + bh % kKeyHeads) * pageRows + j % pageRows;
+        int64_t page =
+            (bh / kKeyHeads * pages + j / pageRows) * 7 % (batch * pages);
+        int64_t at =
+            (page * kKeyHeads + bh % kKeyHeads) * pageRows + j % pageRows;
         return patternAt(seed, at * d + column);
       };
     };
@@ -243,12 +261,115 @@ TEST_P(Cache, PagesKeepBits) {
     Operand k(ElementType::f32, keys, true, wholeRow(1));
     Operand v(ElementType::f32, keys, true, wholeRow(2));
     Shape shape{batch, kHeads, rows, d};
-    HostTensor a = run(*pagedModule, {q.view, kp.view, vp.view, table.view, n.view},
-                       ElementType::f32, shape);
+    HostTensor a =
+        run(*pagedModule, {q.view, kp.view, vp.view, table.view, n.view},
+            ElementType::f32, shape);
     HostTensor b = run(*wholeModule, {q.view, k.view, v.view, n.view},
                        ElementType::f32, shape);
     EXPECT_EQ(memcmp(a.data(), b.data(), a.sizeInBytes()), 0) << queryRows;
   }
+}
+
+/// Updates of every type and form, into a buffer of their own and in place.
+TEST_P(Cache, Updates) {
+  constexpr int64_t batch = 5, d = 6;
+  for (ElementType type :
+       {ElementType::f32, ElementType::bf16, ElementType::f16, ElementType::i8})
+    for (std::string at : {"index", "tensor<?xi32>", "tensor<?xi64>"})
+      for (bool rolling : {false, true})
+        for (bool scales : {false, true}) {
+          if (scales && type != ElementType::f32)
+            continue;
+          std::string c = "tensor<?x2x?x" + std::string(scales ? "" : "6x") +
+                          elementTypeName(type).str() + ">";
+          auto module =
+              compile("func.func @f(%c: " + c + ", %u: " + c + ", %at: " + at +
+                          ") -> " + c +
+                          " {\n%0 = attn.cache_update %c, %u at(%at : " + at +
+                          ") " + (rolling ? "rolling " : "") + ": " + c + ", " +
+                          c + "\nreturn %0 : " + c + "\n}\n",
+                      GetParam());
+          ASSERT_TRUE(module);
+          for (auto [rows, count] :
+               {std::pair<int64_t, int64_t>{9, 4}, {9, 9}, {1, 1}, {9, 0}}) {
+            SCOPED_TRACE(c + " at " + at + (rolling ? ", rolling, " : ", ") +
+                         std::to_string(rows) + " rows, " +
+                         std::to_string(count) + " new");
+            auto shape = [&](int64_t rows) {
+              return scales ? Shape{batch, 2, rows} : Shape{batch, 2, rows, d};
+            };
+            auto number = [&](int64_t seed) {
+              return [=](int64_t n) {
+                return std::floor(20 * patternAt(seed, n));
+              };
+            };
+            Operand cache(type, shape(rows), true, number(1));
+            Operand update(type, shape(count), true, number(2));
+            bool one = at == "index";
+            bool wide = at == "tensor<?xi64>";
+            constexpr int64_t far = int64_t(1) << 52;
+            std::vector<int64_t> ats{rows - count, -2, rows - 1,
+                                     wide ? far : 1 << 30,
+                                     wide ? -far : -(1 << 30)};
+            if (one)
+              ats.assign(batch, rows - count);
+            Operand positions(wide ? ElementType::i64 : ElementType::i32,
+                              {batch}, true, [&](int64_t n) { return ats[n]; });
+            CallArgument position = positions.view;
+            if (one)
+              position = rows - count;
+            auto expected = llvm::cantFail(reference::cacheUpdate(
+                Tensor64::from(cache.host), Tensor64::from(update.host), ats,
+                rolling));
+            HostTensor apart = run(*module, {cache.view, update.view, position},
+                                   type, shape(rows), 2);
+            EXPECT_EQ(Tensor64::from(apart).data, expected.data);
+            EXPECT_EQ(Tensor64::from(cache.fetch()).data,
+                      Tensor64::from(cache.host).data);
+            llvm::Error error = module->run(
+                "f", {cache.view, update.view, position}, cache.view, {});
+            ASSERT_FALSE(static_cast<bool>(error))
+                << llvm::toString(std::move(error));
+            EXPECT_EQ(Tensor64::from(cache.fetch()).data, expected.data);
+          }
+          if (HasFailure())
+            return;
+        }
+}
+
+/// A result may be the buffer of the argument that it updates, of no other one,
+/// and not part of it; of none if somebody else reads the old rows.
+TEST_P(Cache, RefusesOtherOverlaps) {
+  std::string c = "tensor<1x1x8x4xf32>", u = "tensor<1x1x1x4xf32>";
+  auto compileReturn = [&](const std::string &update, const std::string &more) {
+    return compile("func.func @f(%c: " + c + ", %e: " + c + ", %u: " + u +
+                       ", %at: index) -> " + c + " {\n%0 = attn.cache_update " +
+                       "%c, " + update + " at(%at : index) rolling : " + c +
+                       ", " + (update == "%u" ? u : c) + "\n" + more + " : " +
+                       c + "\n}\n",
+                   GetParam());
+  };
+  auto plain = compileReturn("%u", "return %0");
+  auto read =
+      compileReturn("%u", "%1 = arith.addf %0, %c : " + c + "\nreturn %1");
+  auto itself = compileReturn("%c", "return %0");
+  ASSERT_TRUE(plain && read && itself);
+  Operand cache(ElementType::f32, {1, 1, 8, 4}, true, pattern(1));
+  Operand other(ElementType::f32, {1, 1, 8, 4}, true, pattern(2));
+  Operand update(ElementType::f32, {1, 1, 1, 4}, true, pattern(3));
+  std::vector<CallArgument> inputs{cache.view, other.view, update.view,
+                                   int64_t(1)};
+  auto expectRefused = [&](CompiledModule &module, const TensorView &output) {
+    llvm::Error error = module.run("f", inputs, output, {});
+    ASSERT_TRUE(static_cast<bool>(error));
+    EXPECT_TRUE(llvm::StringRef(llvm::toString(std::move(error)))
+                    .contains("expected memory apart from the arguments"));
+  };
+  expectRefused(*plain, other.view);
+  expectRefused(*read, cache.view);
+  expectRefused(*itself, cache.view);
+  llvm::Error error = plain->run("f", inputs, cache.view, {});
+  EXPECT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
 }
 
 /// A decoding loop on caches that are updated where they are: each step has the
@@ -307,7 +428,8 @@ TEST_P(Cache, UpdatesInPlace) {
     // What was never written is as it was.
     kc.fetch();
     EXPECT_TRUE(std::isnan(kc.host.get(seen * d)));
-    EXPECT_EQ(kc.host.get((seen - 1) * d), rowsFrom(1, past, count)((count - 1) * d));
+    EXPECT_EQ(kc.host.get((seen - 1) * d),
+              rowsFrom(1, past, count)((count - 1) * d));
     past = seen;
   }
 }

@@ -54,11 +54,10 @@ void CacheUpdateOp::getExtentConstraints(
                                             "row count", "head dim"};
   int64_t rank = cast<RankedTensorType>(getCache().getType()).getRank();
   for (int64_t d = 0; d < rank; ++d)
-    constraints.push_back({d == 2 ? "C3" : "C2",
-                           d == 2 ? ExtentRelation::AtMost
-                                  : ExtentRelation::Equal,
-                           getUpdate(), d, getCache(), d, names[d], "update",
-                           "cache"});
+    constraints.push_back(
+        {d == 2 ? "C3" : "C2",
+         d == 2 ? ExtentRelation::AtMost : ExtentRelation::Equal, getUpdate(),
+         d, getCache(), d, names[d], "update", "cache"});
   if (isa<ShapedType>(getAt().getType()))
     constraints.push_back({"C4", ExtentRelation::Equal, getAt(), 0, getCache(),
                            0, "batch extent", "at", "cache"});
@@ -67,8 +66,9 @@ void CacheUpdateOp::getExtentConstraints(
 CacheUpdateOp CacheUpdateOp::getFirstOf(Value result) {
   auto update = result.getDefiningOp<CacheUpdateOp>();
   auto isReadElsewhere = [](CacheUpdateOp update) {
-    return llvm::any_of(update.getCache().getUsers(), [&](Operation *user) {
-      return user != update && !isa<tensor::DimOp>(user);
+    return llvm::any_of(update.getCache().getUses(), [&](OpOperand &use) {
+      return &use != &update.getCacheMutable() &&
+             !isa<tensor::DimOp>(use.getOwner());
     });
   };
   while (update && !isReadElsewhere(update)) {
@@ -107,8 +107,8 @@ LogicalResult GatherPagesOp::inferReturnTypes(
                                "got ", table, " of ", pages, " (C2)");
     rows = *product;
   }
-  types.push_back(pages.clone({table.getDimSize(0), pages.getDimSize(1), rows,
-                               pages.getDimSize(3)}));
+  types.push_back(pages.clone(
+      {table.getDimSize(0), pages.getDimSize(1), rows, pages.getDimSize(3)}));
   return success();
 }
 
@@ -119,9 +119,9 @@ GatherPagesOp::reifyResultShapes(OpBuilder &builder,
   auto pages = cast<RankedTensorType>(getPages().getType());
   Value count = getValueOrCreateConstantIndexOp(
       builder, loc, extent(builder, loc, getTable(), 1));
-  Value size = arith::ConstantIndexOp::create(builder, loc, pages.getDimSize(2));
-  OpFoldResult rows =
-      builder.createOrFold<arith::MulIOp>(loc, count, size);
+  Value size =
+      arith::ConstantIndexOp::create(builder, loc, pages.getDimSize(2));
+  OpFoldResult rows = builder.createOrFold<arith::MulIOp>(loc, count, size);
   shapes.push_back({extent(builder, loc, getTable(), 0),
                     builder.getIndexAttr(pages.getDimSize(1)),
                     getAsOpFoldResult(cast<Value>(rows)),
@@ -133,17 +133,17 @@ GatherPagesOp::reifyResultShapes(OpBuilder &builder,
 // quantize, dequantize
 //===----------------------------------------------------------------------===//
 
-LogicalResult QuantizeOp::inferReturnTypes(
-    MLIRContext *context, std::optional<Location> loc, ValueRange operands,
-    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
-    SmallVectorImpl<Type> &types) {
+LogicalResult
+QuantizeOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
+                             ValueRange operands, DictionaryAttr attributes,
+                             OpaqueProperties properties, RegionRange regions,
+                             SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   auto input = dyn_cast<RankedTensorType>(adaptor.getInput().getType());
   if (!input || input.getRank() != 4)
     return emitOptionalError(loc, "input must have rank 4");
-  Type scale = input.getElementType().isF64()
-                   ? Type(Float64Type::get(context))
-                   : Type(Float32Type::get(context));
+  Type scale = input.getElementType().isF64() ? Type(Float64Type::get(context))
+                                              : Type(Float32Type::get(context));
   types.push_back(input.clone(IntegerType::get(context, 8)));
   types.push_back(RankedTensorType::get(input.getShape().drop_back(), scale));
   return success();
@@ -208,16 +208,17 @@ LogicalResult AttentionOp::verifyCache() {
     Type element = getElementTypeOrSelf(getTable().getType());
     if (!hasRank(getTable(), 2) ||
         !(element.isInteger(32) || element.isInteger(64)))
-      return emitOpError() << "table must have rank 2 and be of i32 or i64, got "
-                           << getTable().getType() << " (C12)";
+      return emitOpError()
+             << "table must have rank 2 and be of i32 or i64, got "
+             << getTable().getType() << " (C12)";
     for (auto [name, pages] :
          {std::pair("key", getKey()), {"value", getValue()}}) {
       auto type = cast<ShapedType>(pages.getType());
       for (int64_t d : {1, 2})
         if (type.isDynamicDim(d) || type.getDimSize(d) < 1)
-          return emitOpError() << "extents 1 and 2 of the pages of " << name
-                               << " must be static and positive, got " << type
-                               << " (C12)";
+          return emitOpError()
+                 << "extents 1 and 2 of the pages of " << name
+                 << " must be static and positive, got " << type << " (C12)";
     }
   }
   for (auto [name, operand, scale] :
@@ -230,7 +231,8 @@ LogicalResult AttentionOp::verifyCache() {
                            << (isInteger ? "" : "of floats") << " (C13)";
     if (scale && (!hasRank(scale, 3) ||
                   !isa<FloatType>(getElementTypeOrSelf(scale.getType()))))
-      return emitOpError() << name << "_scale must have rank 3 and be of floats, "
+      return emitOpError() << name
+                           << "_scale must have rank 3 and be of floats, "
                            << "got " << scale.getType() << " (C13)";
   }
   return success();

@@ -185,7 +185,6 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
   equal("C2", q, 3, k, 3, "head dim", "query", "key");
   if (Value table = getTable()) {
     equal("C12", q, 0, table, 0, "batch extent", "query", "table");
-    equal("C12", k, 0, v, 0, "page count", "key", "value");
   } else {
     equal("C3", q, 0, k, 0, "batch extent", "query", "key");
     equal("C3", q, 0, v, 0, "batch extent", "query", "value");

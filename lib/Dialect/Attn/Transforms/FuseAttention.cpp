@@ -84,11 +84,15 @@ struct Chain {
   bool hasSigmoid() { return softmax.getNormalizer() == Normalizer::Sigmoid; }
 };
 
-/// Keys and values of `chain`. Pages are those of one block table.
+/// Keys and values of `chain`. Pages are those of one block table and one size.
 std::pair<Cached, Cached> readCaches(const Chain &chain) {
-  Chain copy = chain;
-  Cached key(copy.key()), value(copy.weightedSum.getValue());
-  if (key.table != value.table) {
+  WeightedSumOp sum = chain.weightedSum;
+  Cached key(chain.key()), value(sum.getValue());
+  auto pageRows = [](const Cached &cached) {
+    return cast<RankedTensorType>(cached.rows.getType()).getDimSize(2);
+  };
+  if (key.table != value.table ||
+      (key.table && pageRows(key) != pageRows(value))) {
     key.keepPages();
     value.keepPages();
   }
@@ -596,6 +600,37 @@ class FuseAttentionPass
       remarkPassed(*chain);
       Fusion(rewriter, *chain).run();
     }
+    // Users first.
+    SmallVector<Operation *> caches;
+    getOperation().walk([&](Operation *op) {
+      if (isa<GatherPagesOp, DequantizeOp>(op))
+        caches.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(caches))
+      eraseIfOnlyMeasured(rewriter, op);
+  }
+
+  /// Whole keys and values of a cache that only their lengths are asked of need
+  /// not exist.
+  static void eraseIfOnlyMeasured(RewriterBase &rewriter, Operation *op) {
+    if (!llvm::all_of(op->getUsers(), [](Operation *user) {
+          auto dim = dyn_cast<tensor::DimOp>(user);
+          return dim && dim.getConstantIndex();
+        }))
+      return;
+    rewriter.setInsertionPoint(op);
+    ReifiedRankedShapedTypeDims shapes;
+    if (failed(cast<ReifyRankedShapedTypeOpInterface>(op).reifyResultShapes(
+            rewriter, shapes)))
+      return;
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+      int64_t d = *cast<tensor::DimOp>(user).getConstantIndex();
+      if (d < 0 || d >= static_cast<int64_t>(shapes[0].size()))
+        return;
+      rewriter.replaceOp(user, getValueOrCreateConstantIndexOp(
+                                   rewriter, op->getLoc(), shapes[0][d]));
+    }
+    rewriter.eraseOp(op);
   }
 };
 

@@ -301,9 +301,16 @@ public:
         "index of tensor.dim is {0}, more than the last dimension, {1}");
   }
 
-  /// Numbers of pages are clamped to the pool, which must have one.
-  void addPages(Value pages) {
-    add(ExtentRelation::AtMost, builder.getIndexAttr(1), extent(pages, 0),
+  /// Numbers of pages are clamped to the pool, which must have one if there is
+  /// a number.
+  void addPages(Value pages, Value table) {
+    Value numbers = builder.createOrFold<arith::MinSIOp>(
+        loc, getValueOrCreateConstantIndexOp(builder, loc, extent(table, 0)),
+        getValueOrCreateConstantIndexOp(builder, loc, extent(table, 1)));
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    OpFoldResult needed = getAsOpFoldResult(
+        builder.createOrFold<arith::MinSIOp>(loc, numbers, one));
+    add(ExtentRelation::AtMost, needed, extent(pages, 0),
         "page count of " + name + getArgumentSuffix(pages) +
             " is {1}, less than {0}");
   }
@@ -436,10 +443,11 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
     if (auto shaped = dyn_cast<ReifyRankedShapedTypeOpInterface>(op))
       collector.addInferredShape(shaped);
     if (auto pages = dyn_cast<GatherPagesOp>(op))
-      collector.addPages(pages.getPages());
+      collector.addPages(pages.getPages(), pages.getTable());
     if (auto attention = dyn_cast<AttentionOp>(op);
         attention && attention.getTable())
-      collector.addPages(attention.getKey());
+      for (Value pages : {attention.getKey(), attention.getValue()})
+        collector.addPages(pages, attention.getTable());
     if (auto update = dyn_cast<CacheUpdateOp>(op))
       collector.addCacheUpdate(update);
     return;

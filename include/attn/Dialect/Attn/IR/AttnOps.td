@@ -635,8 +635,8 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C10: operands are all tensors or all memrefs; with tensors the results
       are the outputs' types, with memrefs there are none.
     - C11: `sink` is `[Hq]` of floats.
-    - C12: `table` is `[B, M]` of i32 or i64; with it, key and value have equal
-      page counts and static pages.
+    - C12: `table` is `[B, M]` of i32 or i64; with it, key and value have static
+      pages. Their pools may differ in size.
     - C13: `key_scale` and `value_scale` are given exactly for i8, and have the
       extents of `key` and `value` but for the last.
     - C14: with `unnormalized` there is one output, no sink and no probability
