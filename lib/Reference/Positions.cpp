@@ -1,4 +1,4 @@
-//===- Positions.cpp - Rotary, sinusoidal and ALiBi positions in f64 ------===//
+//===- Positions.cpp - Positions of tokens and their tables in f64 --------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +8,7 @@
 
 #include "Detail.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -131,6 +132,47 @@ Tensor64 reference::sinusoidal(int64_t s, int64_t d, int64_t offset) {
           column % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   return table;
+}
+
+/// Calls `found` with each token of [0, tokens) that a sequence has, its
+/// number, begin and end.
+static llvm::Error forEachToken(
+    llvm::ArrayRef<int64_t> cu, int64_t tokens,
+    llvm::function_ref<void(int64_t, int64_t, int64_t, int64_t)> found) {
+  for (size_t n = 0; n + 1 < cu.size(); ++n) {
+    if (cu[n] > cu[n + 1])
+      return makeError("cu: decreases from {0} to {1}", cu[n], cu[n + 1]);
+    for (int64_t t = cu[n]; t < cu[n + 1]; ++t)
+      if (t >= 0 && t < tokens)
+        found(t, static_cast<int64_t>(n), cu[n], cu[n + 1]);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Tensor64> reference::sequenceIds(llvm::ArrayRef<int64_t> cu,
+                                                int64_t tokens,
+                                                int64_t outside) {
+  Tensor64 ids({1, tokens});
+  llvm::fill(ids.data, static_cast<double>(outside));
+  if (llvm::Error error =
+          forEachToken(cu, tokens, [&](int64_t t, int64_t n, int64_t, int64_t) {
+            ids.data[t] = static_cast<double>(n);
+          }))
+    return error;
+  return ids;
+}
+
+llvm::Expected<Tensor64>
+reference::sequencePositions(llvm::ArrayRef<int64_t> cu, int64_t tokens,
+                             bool fromEnd) {
+  Tensor64 positions({1, tokens});
+  if (llvm::Error error = forEachToken(
+          cu, tokens, [&](int64_t t, int64_t, int64_t begin, int64_t end) {
+            positions.data[t] =
+                static_cast<double>(t - (fromEnd ? end : begin));
+          }))
+    return error;
+  return positions;
 }
 
 std::vector<double> reference::alibiSlopes(int64_t numHeads) {

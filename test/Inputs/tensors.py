@@ -98,7 +98,7 @@ def compare_npy(path, shape, expression, tolerance):
     if header["shape"] != tuple(extents):
         sys.exit("%s: shape %s, expected %s" % (path, header["shape"], extents))
     for n, (got, wanted) in enumerate(zip(values, expected)):
-        if not abs(got - wanted) <= float(tolerance):
+        if got != wanted and not abs(got - wanted) <= float(tolerance):
             sys.exit("%s: element %d is %.9g, expected %.9g" % (path, n, got, wanted))
 
 

@@ -25,6 +25,7 @@ func.func @attention(%q: !q {{attn.dims = ["B", "", "{rows_name}", ""]}}, %k: !k
                      %v: !k {{attn.dims = ["B", "", "S", ""]}}) -> !q {{
   %s = attn.qk %q, %k : !q, !k -> !s
   %c = attn.scale %s by 0.125 : !s
+  {ops}
   %p = attn.masked_softmax %c {mask} : !s
   %o = attn.weighted_sum %p, %v : !s, !k -> !q
   return %o : !q
@@ -33,14 +34,14 @@ func.func @attention(%q: !q {{attn.dims = ["B", "", "{rows_name}", ""]}}, %k: !k
 
 
 class Graph:
-    """Attention over keys of 64 numbers, in a file."""
+    """Attention over keys of 64 numbers, in a file. `ops` make what `mask` reads."""
 
-    def __init__(self, name, mask="", type="f32", heads=2, key_heads=2, rows="?"):
+    def __init__(self, name, mask="", ops="", type="f32", heads=2, key_heads=2, rows="?"):
         self.name = name
         self.source = os.path.join(scratch, name + ".mlir")
         with open(self.source, "w") as file:
             file.write(GRAPH.format(heads=heads, key_heads=key_heads, rows=rows, type=type, mask=mask,
-                                    rows_name="S" if rows == "?" else ""))
+                                    ops=ops, rows_name="S" if rows == "?" else ""))
 
     def run(self, length, *options, batch=1):
         subprocess.run([os.path.join(tools, "attn-run"), self.source, "--require-fused",

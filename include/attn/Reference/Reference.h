@@ -275,6 +275,17 @@ llvm::Expected<Tensor64> rope(const Tensor64 &x,
 /// offset + s; an odd d drops the last cosine.
 Tensor64 sinusoidal(int64_t s, int64_t d, int64_t offset = 0);
 
+/// [1, T] of T tokens: n where cu[n] <= t < cu[n + 1], `outside` elsewhere.
+/// `cu` must not decrease.
+llvm::Expected<Tensor64> sequenceIds(llvm::ArrayRef<int64_t> cu, int64_t tokens,
+                                     int64_t outside = -1);
+
+/// [1, T]: t - cu[n], or t - cu[n + 1] from the end, of a token of sequence n;
+/// 0 of one outside.
+llvm::Expected<Tensor64> sequencePositions(llvm::ArrayRef<int64_t> cu,
+                                           int64_t tokens,
+                                           bool fromEnd = false);
+
 /// ALiBi slopes: 2^(-8k/H), k = 1..H for a power of two; otherwise those of the
 /// power of two below H, then every second slope of the next one.
 std::vector<double> alibiSlopes(int64_t numHeads);

@@ -29,10 +29,10 @@ namespace {
 
 Results lowerOp(TensorLoops &build, Operation *op) {
   return llvm::TypeSwitch<Operation *, Results>(op)
-      .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, QKOp, AdditiveScoresOp, ScaleOp,
-            SoftcapOp, BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp,
-            DropoutOp, WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp,
-            DequantizeOp>(
+      .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, SinusoidalOp, SequenceIdsOp,
+            SequencePositionsOp, QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp,
+            BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
+            WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp, DequantizeOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
       .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp, QuantizeOp>(
           [&](auto typed) { return attn::lower(build, typed); })

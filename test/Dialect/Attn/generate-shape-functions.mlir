@@ -151,3 +151,18 @@ func.func @braces(%q: tensor<?xf32> {attn.name = "{1}", attn.dims = ["S{0}"]},
                   %k: tensor<?xf32> {attn.name = "k", attn.dims = ["S{0}"]}) {
   return
 }
+
+// -----
+
+// Sizes of tables are operands: they are not negative.
+// CHECK-LABEL: func.func @__attn_shape_tables(
+// CHECK: \22checks\22:[
+// CHECK-SAME: \22size of the result of attn.sequence_ids is {1}, less than {0}\22
+// CHECK-SAME: \22size of the result of attn.sequence_positions is {1}, less than {0}\22
+// CHECK-SAME: \22size of the result of attn.sinusoidal is {1}, less than {0}\22
+func.func @tables(%cu: tensor<?xi32>, %n: index, %m: index, %l: index) -> (tensor<1x?xi32>, tensor<1x?xi32>, tensor<?x4xf32>) {
+  %0 = attn.sequence_ids %cu length(%n) : tensor<?xi32> -> tensor<1x?xi32>
+  %1 = attn.sequence_positions %cu length(%m) : tensor<?xi32> -> tensor<1x?xi32>
+  %2 = attn.sinusoidal rows(%l) : tensor<?x4xf32>
+  return %0, %1, %2 : tensor<1x?xi32>, tensor<1x?xi32>, tensor<?x4xf32>
+}

@@ -215,6 +215,24 @@ func.func @caches(%c: tensor<?x2x?x4xf32>, %u: tensor<?x2x?x4xf32>, %at: index, 
   return %o : tensor<?x2x?x4xf32>
 }
 
+// CHECK-LABEL: func.func @positions
+// CHECK: attn.sinusoidal : tensor<3x5xf32>
+// CHECK: attn.sinusoidal rows(%{{.*}}) offset(%{{.*}}) : tensor<?x6xf16>
+// CHECK: attn.sequence_ids %{{.*}} : tensor<?xi32> -> tensor<1x12xi32>
+// CHECK: attn.sequence_ids %{{.*}} length(%{{.*}}) outside -2 : tensor<?xi64> -> tensor<1x?xi32>
+// CHECK: attn.sequence_positions %{{.*}} length(%{{.*}}) : tensor<?xi32> -> tensor<1x?xi64>
+// CHECK: attn.sequence_positions %{{.*}} from_end : tensor<?xi64> -> tensor<1x12xi32>
+func.func @positions(%n: index, %past: index, %cu: tensor<?xi32>, %cu64: tensor<?xi64>)
+    -> (tensor<3x5xf32>, tensor<?x6xf16>, tensor<1x12xi32>, tensor<1x?xi32>, tensor<1x?xi64>, tensor<1x12xi32>) {
+  %0 = attn.sinusoidal : tensor<3x5xf32>
+  %1 = attn.sinusoidal rows(%n) offset(%past) : tensor<?x6xf16>
+  %2 = attn.sequence_ids %cu : tensor<?xi32> -> tensor<1x12xi32>
+  %3 = attn.sequence_ids %cu64 length(%n) outside -2 : tensor<?xi64> -> tensor<1x?xi32>
+  %4 = attn.sequence_positions %cu length(%n) : tensor<?xi32> -> tensor<1x?xi64>
+  %5 = attn.sequence_positions %cu64 from_end : tensor<?xi64> -> tensor<1x12xi32>
+  return %0, %1, %2, %3, %4, %5 : tensor<3x5xf32>, tensor<?x6xf16>, tensor<1x12xi32>, tensor<1x?xi32>, tensor<1x?xi64>, tensor<1x12xi32>
+}
+
 // CHECK-LABEL: func.func @threads
 // CHECK: attn.thread_count
 func.func @threads() -> index {

@@ -84,3 +84,22 @@ func.func @attention(%q: tensor<?x8x?x64xf32>, %o: tensor<?x8x?x64xf32>, %lse: t
   %s = tensor.dim %0#1, %c2 : tensor<?x8x?xf32>
   return %b, %s : index, index
 }
+
+// Tables that are made of a size.
+// CHECK-LABEL: func.func @tables
+// CHECK-SAME: (%[[CU:.*]]: tensor<?xi32>, %[[N:.*]]: index)
+// CHECK: return %[[N]], %c5, %c1, %[[N]], %c1, %c12
+func.func @tables(%cu: tensor<?xi32>, %n: index) -> (index, index, index, index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = attn.sinusoidal rows(%n) : tensor<?x5xf32>
+  %1 = attn.sequence_ids %cu length(%n) : tensor<?xi32> -> tensor<1x?xi32>
+  %2 = attn.sequence_positions %cu : tensor<?xi32> -> tensor<1x12xi32>
+  %a = tensor.dim %0, %c0 : tensor<?x5xf32>
+  %b = tensor.dim %0, %c1 : tensor<?x5xf32>
+  %c = tensor.dim %1, %c0 : tensor<1x?xi32>
+  %d = tensor.dim %1, %c1 : tensor<1x?xi32>
+  %e = tensor.dim %2, %c0 : tensor<1x12xi32>
+  %f = tensor.dim %2, %c1 : tensor<1x12xi32>
+  return %a, %b, %c, %d, %e, %f : index, index, index, index, index, index
+}

@@ -8,13 +8,13 @@
 #
 # Faults that attention systems were reported to have. One function a case, named
 # by the case; its docstring says what must hold. The numbers are closed forms or
-# were derived in f64. shape_cases.py has the others.
+# were derived in f64. shape_cases.py and position_cases.py have the others.
 #
-# Kinds of reported faults that have no case, because there is nothing that could
-# have them: `present` outputs of ONNX attention (no importer), an op that makes
-# ALiBi slopes (slopes are plain arithmetic of a score map, see
-# Integration/Attention/scores.mlir), and gradients (forward only). Fast-math
-# flags are checked in the code: Codegen/CPU/no-calls-no-allocas.mlir.
+# Gradients have no case: the compiler is forward only. Cases that are not here:
+# outputs of ONNX attention beside the first (Integration/ONNX/outputs.test), and
+# what is checked in the code: fast-math flags and allocations in loops
+# (Codegen/CPU/no-calls-no-allocas.mlir), and its size
+# (Codegen/CPU/code-size.mlir).
 #
 # ===------------------------------------------------------------------------===#
 

@@ -168,6 +168,7 @@ class Runner:
 
 def main():
     import cases  # noqa: F401 (registers its cases)
+    import position_cases  # noqa: F401
     import shape_cases  # noqa: F401
     from graphs import CASES
 

@@ -1,4 +1,4 @@
-# ===- shape_cases.py - Reported faults: shapes, positions, lowering ---------===#
+# ===- shape_cases.py - Reported faults: shapes, lowering --------------------===#
 #
 # Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -237,66 +237,6 @@ def L04_sinks(r):
               [q, k, v, Array([2], [0.0, 0.0])], "head count of sink", "2", "1")
 
 
-# ===- Positions --------------------------------------------------------------===#
-
-
-def rope(shape, layout, dim, offset, name="%x"):
-    t = f"tensor<{'x'.join(map(str, shape))}xf32>"
-    return f"attn.rope {name} {layout} rotary_dim {dim} base 1.0e4 offset({offset}) : {t}", t
-
-
-@case
-def P03_rope_layouts(r):
-    """Interleaved pairs and half pairs, never a mixture."""
-    x = Array([1, 1, 1, 4], [1.0, 2.0, 3.0, 4.0])
-    for layout, expected in (("half", [-1.984110649, 1.959900667, 2.462377902, 4.019799668]),
-                             ("interleaved", [-1.142639664, 1.922075597, 2.959850668, 4.029799502])):
-        op, t = rope(x.shape, layout, 4, "%n")
-        graph = (f"func.func @f(%x: {t}, %n: index) -> {t} {{\n  %y = {op}\n  return %y : {t}\n}}\n")
-        r.on_all(graph, [x, 1], lambda y: expect(y, expected, 1e-6))
-
-
-@case
-def P05_rope_with_a_cache(r):
-    """A decoded row is that of the prefill: positions count from the past."""
-    q, k, v = qkv(1, 1, 1, 5, 5, 8)
-    row = [0.6589313189, 0.1233557216, 0.266995394, 0.1064197967,
-           0.6250594691, 0.4766908855, -0.6556889047, 0.1458062028]
-
-    def graph(rows):
-        t, tk = f"tensor<1x1x{rows}x8xf32>", "tensor<1x1x5x8xf32>"
-        s = f"tensor<1x1x{rows}x5xf32>"
-        return f"""func.func @f(%q: {t}, %k: {tk}, %v: {tk}, %n: index) -> {t} {{
-  %zero = arith.constant 0 : index
-  %rq = {rope([1, 1, rows, 8], 'half', 8, '%n', '%q')[0]}
-  %rk = {rope([1, 1, 5, 8], 'half', 8, '%zero', '%k')[0]}
-  %s = attn.qk %rq, %rk : {t}, {tk} -> {s}
-  %t = attn.scale %s by 0.3535533905932738 : {s}
-  %p = attn.masked_softmax %t causal(offset %n : index) : {s}
-  %o = attn.weighted_sum %p, %v : {s}, {tk} -> {t}
-  return %o : {t}
-}}
-"""
-
-    r.on_all(graph(5), [q, k, v, 0], lambda o: expect(Array([8], o.values[32:]), row))
-    last = Array([1, 1, 1, 8], q.values[32:])
-    r.on_all(graph(1), [last, k, v, 4], lambda o: expect(o, row))
-
-
-@case
-def P08_rope_axes(r):
-    """Heads are axis 1 and positions axis 2, also where there are as many."""
-    x = pattern(0, [1, 2, 2, 4])
-    op, t = rope(x.shape, "half", 4, "%n")
-    r.on_all(f"func.func @f(%x: {t}, %n: index) -> {t} {{\n  %y = {op}\n  return %y : {t}\n}}\n",
-             [x, 0],
-             lambda y: expect(y, [
-                 [-1.15625, 0.09375, -1.5, 0.125],
-                 [-0.6435475836, 0.9121420889, -0.8865899955, -0.5846579638],
-                 [-1.0625, -1.34375, -1.4375, -1.34375],
-                 [-0.6266631365, -0.6027826617, -0.8602940272, 0.9002672868]], 1e-6))
-
-
 # ===- Lowering ---------------------------------------------------------------===#
 
 
@@ -334,6 +274,30 @@ def X02_hidden_first_blocks(r):
     r.on_all(attention(q, k, v, mask="mask(%m : tensor<300x300xi1>)",
                        extra=[("m", "tensor<300x300xi1>")]), [q, k, v, band],
              lambda o: expect(o, expected, 1e-4))
+
+
+@case
+def X04_reductions_that_keep_the_dimension(r):
+    """A sum whose output keeps an extent of 1, as a constant of its indexing map."""
+    for shape in ((1, 12, 197, 197), (2, 3, 5, 1), (1, 1, 1, 300)):
+        t = f"tensor<{'x'.join(map(str, shape))}xf32>"
+        o = f"tensor<{'x'.join(map(str, shape[:3]))}x1xf32>"
+        graph = f"""#all = affine_map<(a, b, c, d) -> (a, b, c, d)>
+#kept = affine_map<(a, b, c, d) -> (a, b, c, 0)>
+func.func @f(%x: {t}) -> {o} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {o}
+  %z = linalg.fill ins(%zero : f32) outs(%e : {o}) -> {o}
+  %s = linalg.generic {{indexing_maps = [#all, #kept], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
+    ins(%x : {t}) outs(%z : {o}) {{
+  ^bb0(%in: f32, %out: f32):
+    %y = arith.addf %in, %out : f32
+    linalg.yield %y : f32
+  }} -> {o}
+  return %s : {o}
+}}
+"""
+        r.on_all(graph, [full(shape, 1.0)], lambda y: expect(y, float(shape[3]), 0), fused=False)
 
 
 @case

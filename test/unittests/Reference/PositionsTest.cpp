@@ -154,6 +154,21 @@ TEST(Sinusoidal, OddDimDropsTheLastCosine) {
   expectNear(sinusoidal(1, 1, 2).data, {std::sin(2.0)}, 1e-15);
 }
 
+TEST(Sequences, NumbersAndPositions) {
+  // The second is empty; tokens 0 and 6 belong to none.
+  const int64_t cu[] = {1, 3, 3, 6};
+  EXPECT_THAT(llvm::cantFail(sequenceIds(cu, 7)).data,
+              ElementsAre(-1, 0, 0, 2, 2, 2, -1));
+  EXPECT_THAT(llvm::cantFail(sequenceIds(cu, 4, -2)).data,
+              ElementsAre(-2, 0, 0, 2));
+  EXPECT_THAT(llvm::cantFail(sequencePositions(cu, 7)).data,
+              ElementsAre(0, 0, 1, 0, 1, 2, 0));
+  EXPECT_THAT(llvm::cantFail(sequencePositions(cu, 7, true)).data,
+              ElementsAre(0, -2, -1, -3, -2, -1, 0));
+  EXPECT_THAT(llvm::toString(sequenceIds({0, 5, 4}, 7).takeError()),
+              HasSubstr("cu: decreases from 5 to 4"));
+}
+
 TEST(Alibi, Slopes) {
   EXPECT_THAT(alibiSlopes(1), ElementsAre(1.0 / 256));
   EXPECT_THAT(alibiSlopes(2), ElementsAre(1.0 / 16, 1.0 / 256));

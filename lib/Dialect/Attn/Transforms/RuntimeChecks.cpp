@@ -335,6 +335,13 @@ public:
             getArgumentSuffix(update.getCache()) + ", {1}");
   }
 
+  /// A size that is an operand, if it is given, is not negative.
+  void addSize(Value size) {
+    if (size)
+      add(ExtentRelation::AtMost, builder.getIndexAttr(0), size,
+          "size of the result of " + name + " is {1}, less than {0}");
+  }
+
   /// Run-time sizes are not negative.
   void addSizes(ArrayRef<OpFoldResult> sizes) {
     for (auto [d, size] : llvm::enumerate(sizes))
@@ -450,6 +457,10 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
         collector.addPages(pages, attention.getTable());
     if (auto update = dyn_cast<CacheUpdateOp>(op))
       collector.addCacheUpdate(update);
+    TypeSwitch<Operation *>(op)
+        .Case([&](SinusoidalOp table) { collector.addSize(table.getRows()); })
+        .Case<SequenceIdsOp, SequencePositionsOp>(
+            [&](auto sequences) { collector.addSize(sequences.getLength()); });
     return;
   }
   if (op->hasTrait<OpTrait::Elementwise>())

@@ -135,6 +135,91 @@ def Attn_RopeOp : Attn_Op<"rope",
 }
 
 //===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+def Attn_SinusoidalOp : Attn_Op<"sinusoidal",
+    [Pure, AttrSizedOperandSegments, Attn_Reify]> {
+  let summary = "sinusoidal position table";
+  let description = [{
+    `result[s, 2k] = sin(p / 10000^(2k/d))` and `result[s, 2k+1] =
+    cos(p / 10000^(2k/d))` for `d` columns and position `p = offset + s`, offset 0
+    when absent (Vaswani et al., arXiv:1706.03762). An odd `d` drops the last
+    cosine.
+
+    - C1: `rows` is given exactly when the first extent of `result` is unknown.
+    - C2: the second extent of `result` is static and positive.
+
+    ```mlir
+    %t = attn.sinusoidal rows(%n) offset(%past) : tensor<?x512xf32>
+    ```
+  }];
+  let arguments = (ins Optional<Index>:$rows, Optional<Index>:$offset);
+  let results = (outs TensorRankOf<[AnyFloat], [2]>:$result);
+  let assemblyFormat = [{
+    (`rows` `(` $rows^ `)`)? (`offset` `(` $offset^ `)`)? attr-dict
+    `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+class Attn_SequenceOp<string mnemonic>
+    : Attn_Op<mnemonic, [Pure, Attn_Reify]> {
+  let results = (outs TensorRankOf<[I32, I64], [2]>:$result);
+  let hasVerifier = 1;
+}
+
+def Attn_SequenceIdsOp : Attn_SequenceOp<"sequence_ids"> {
+  let summary = "which of the packed sequences each token belongs to";
+  let description = [{
+    `N` sequences lie one after the other in one row of `T` tokens, and sequence
+    `n` has the tokens `cu[n] <= t < cu[n + 1]` of `cu [N + 1]`, which never
+    decreases. `result[0, t]` is `n`, and `outside` (-1 when not given) for tokens
+    that belong to none. Such numbers are what `segments` of
+    `attn.masked_softmax` takes: with different ones outside for queries and keys,
+    tokens of no sequence see and are seen by nothing.
+
+    - C1: `length` is given exactly when the second extent of `result` is unknown.
+    - C2: the first extent of `result` is 1.
+    - C3: `outside` is negative, and fits the elements of `result`.
+
+    ```mlir
+    %ids = attn.sequence_ids %cu length(%t) outside -2 : tensor<?xi32> -> tensor<1x?xi32>
+    ```
+  }];
+  let arguments = (ins TensorRankOf<[I32, I64], [1]>:$cu,
+    Optional<Index>:$length, DefaultValuedAttr<I64Attr, "-1">:$outside);
+  let assemblyFormat = [{
+    $cu (`length` `(` $length^ `)`)? (`outside` $outside^)? attr-dict
+    `:` type($cu) `->` type($result)
+  }];
+}
+
+def Attn_SequencePositionsOp : Attn_SequenceOp<"sequence_positions"> {
+  let summary = "the position of each token in its packed sequence";
+  let description = [{
+    `result[0, t] = t - cu[n]` for a token of sequence `n`, counted as by
+    `attn.sequence_ids`, and 0 for tokens that belong to none. With `from_end` it
+    is `t - cu[n + 1]`, from the negated length up to -1: queries and keys of
+    sequences that end together are causal where `k <= q` in these numbers,
+    whatever their lengths.
+
+    - C1: `length` is given exactly when the second extent of `result` is unknown.
+    - C2: the first extent of `result` is 1.
+
+    ```mlir
+    %p = attn.sequence_positions %cu length(%t) : tensor<?xi32> -> tensor<1x?xi32>
+    ```
+  }];
+  let arguments = (ins TensorRankOf<[I32, I64], [1]>:$cu,
+    Optional<Index>:$length, UnitAttr:$from_end);
+  let assemblyFormat = [{
+    $cu (`length` `(` $length^ `)`)? (`from_end` $from_end^)? attr-dict
+    `:` type($cu) `->` type($result)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
 
