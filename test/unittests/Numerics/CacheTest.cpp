@@ -359,7 +359,7 @@ TEST_P(Cache, RefusesOtherOverlaps) {
   Operand update(ElementType::f32, {1, 1, 1, 4}, true, pattern(3));
   std::vector<CallArgument> inputs{cache.view, other.view, update.view,
                                    int64_t(1)};
-  auto expectRefused = [&](CompiledModule &module, const TensorView &output) {
+  auto expectRefused = [&](CompiledModule &module, TensorView output) {
     llvm::Error error = module.run("f", inputs, output, {});
     ASSERT_TRUE(static_cast<bool>(error));
     EXPECT_TRUE(llvm::StringRef(llvm::toString(std::move(error)))
