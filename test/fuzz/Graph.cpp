@@ -44,7 +44,7 @@ static std::string tensorType(llvm::ArrayRef<Extent> shape,
 
 std::string Argument::typeText() const {
   if (isScalar)
-    return isFloat(type) ? elementTypeName(type).str() : "index";
+    return role == Role::Position ? "index" : elementTypeName(type).str();
   return tensorType(shape, elementTypeName(type).str());
 }
 
@@ -89,6 +89,8 @@ private:
   std::string program(const std::string &arguments, ProgramWriter &writer,
                       const std::string &result, const std::string &type);
   void makeScores();
+  std::string products();
+  std::string weightOps(std::string &weights);
   void makeChain();
   void makeFusedOp();
   void finish(const std::string &results, const std::string &types,
@@ -109,6 +111,7 @@ private:
 } // namespace
 
 constexpr char kSizes[] = "bhgqk";
+constexpr char kIndices[] = "%b: index, %h: index, %i: index, %j: index";
 
 Extent GraphMaker::extent(char size) {
   size_t index = llvm::StringRef(kSizes).find(size);
@@ -225,8 +228,6 @@ std::string GraphMaker::program(const std::string &arguments,
   return "{\n^bb0(" + arguments + "):\n" + writer.text + "  attn.yield " +
          result + " : " + type + "\n}";
 }
-
-constexpr char kIndices[] = "%b: index, %h: index, %i: index, %j: index";
 
 std::string GraphMaker::maskClauses() {
   std::string text;
@@ -379,6 +380,54 @@ void GraphMaker::finish(const std::string &results, const std::string &types,
       write(body + zeroOps, ", %weights", ", " + scoresType());
 }
 
+/// ` = attn.qk ...` or the additive form.
+std::string GraphMaker::products() {
+  auto operand = [&](char heads, char rows, ElementType type) {
+    return tensorType(
+        {extent('b'), extent(heads), extent(rows), {0, graph.headDim, false}},
+        elementTypeName(type).str());
+  };
+  std::string q = operand('h', 'q', queryType), k = operand('g', 'k', keyType);
+  std::string op = " = attn.qk %q, %k", types = " : " + q + ", " + k;
+  if (scoreType != "f64" && random.chance(8)) {
+    std::vector<Extent> shape{{0, graph.headDim, false}};
+    if (random.chance(50))
+      shape.insert(shape.begin(), extent('h'));
+    op = " = attn.additive_scores %q, %k, %weight";
+    types += ", " + add("weight", Role::Reals, smallFloat(), shape).typeText();
+    // tanh is at most 1, whatever the queries and keys are.
+    graph.gain = 0.0;
+    graph.offset = 4.0 * graph.headDim;
+  }
+  return op + types + " -> " + scoresType() + "\n";
+}
+
+/// What weights pass through on their way to the sum.
+std::string GraphMaker::weightOps(std::string &weights) {
+  std::string text, type = scoresType();
+  for (int64_t ops = random.of<int64_t>({0, 0, 0, 0, 0, 0, 1, 2}); ops; --ops) {
+    std::string next = weights + "w";
+    graph.dropsPairs = true;
+    graph.largestWeight *= 2.0;
+    if (random.chance(40)) {
+      std::string seed = "seed" + std::to_string(graph.arguments.size());
+      add(seed, Role::Seed, ElementType::i64, {}, true);
+      text += next + " = attn.dropout " + weights + " rate " +
+              random.of({"0.5", "0.125", "0.0"}) + " seed(%" + seed +
+              ") : " + type + "\n";
+    } else {
+      ProgramWriter writer(random, graph, scoreType);
+      std::string weight = writer.weight();
+      text += next + " = attn.probability_map " + weights + " : " + type + " " +
+              program("%p: " + scoreType + ", " + kIndices, writer, weight,
+                      scoreType) +
+              "\n";
+    }
+    weights = next;
+  }
+  return text;
+}
+
 void GraphMaker::makeChain() {
   std::string s = scoresType(), o = outputType();
   auto operand = [&](char heads, char rows, int64_t dim, ElementType type) {
@@ -386,17 +435,21 @@ void GraphMaker::makeChain() {
         {extent('b'), extent(heads), extent(rows), {0, dim, false}},
         elementTypeName(type).str());
   };
-  std::string q = operand('h', 'q', graph.headDim, queryType);
-  std::string k = operand('g', 'k', graph.headDim, keyType);
   std::string v = operand('g', 'k', graph.valueDim, valueType);
-  std::string qk = " = attn.qk %q, %k : " + q + ", " + k + " -> " + s + "\n";
+  std::string qk = products();
   makeScores();
-  std::string clauses = maskClauses();
-  std::string sink = random.chance(15) ? addSink() : "";
-  std::string body = "%s0" + qk + scoreOps + "%p = attn.masked_softmax " +
-                     scores + clauses + sink + " : " + s +
-                     "\n%o = attn.weighted_sum %p, %v : " + s + ", " + v +
-                     " -> " + o + "\n";
+  std::string clauses = maskClauses(), normalizer;
+  if (random.chance(8)) {
+    normalizer = " normalizer(sigmoid)";
+    graph.isSum = true;
+  } else if (random.chance(15)) {
+    normalizer = addSink();
+  }
+  std::string weights = "%w0", more = weightOps(weights);
+  std::string body = "%s0" + qk + scoreOps + "%w0 = attn.masked_softmax " +
+                     scores + clauses + normalizer + " : " + s + "\n" + more +
+                     "%o = attn.weighted_sum " + weights + ", %v : " + s +
+                     ", " + v + " -> " + o + "\n";
   zeroOps = "%zs" + qk + "%z0 = attn.scale %zs by 0.0 : " + s + "\n" + zeroOps +
             "%weights = attn.masked_softmax " + zeros + clauses + " : " + s +
             "\n";

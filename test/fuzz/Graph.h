@@ -50,6 +50,8 @@ enum class Role {
   Position,
   Segments,
   Sink,
+  /// Of dropout, an i64.
+  Seed,
   /// Small floats and integers that programs gather.
   Reals,
   Integers
@@ -82,6 +84,11 @@ struct Graph {
   /// Scores are at most `gain * |scale * q k| + offset`.
   double scale = 1.0, gain = 1.0, offset = 0.0;
   bool hasSchedule = false, hasLse = false;
+  /// Weights are at most this; with `isSum` they do not sum up to 1.
+  double largestWeight = 1.0;
+  bool isSum = false;
+  /// Whether a visible pair may have weight 0.
+  bool dropsPairs = false;
   /// Whether every chain must fuse.
   bool mustFuse = true;
 };

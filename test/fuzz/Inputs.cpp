@@ -234,6 +234,8 @@ Inputs attn::fuzz::makeInputs(const Graph &graph, Random &random) {
                                 : random.pick(-48, 48) / 32.0 * factor;
       });
       break;
+    case Role::Seed: // a number
+      break;
     case Role::Reals:
       fill([&](auto) { return random.pick(-32, 32) / 8.0; });
       break;

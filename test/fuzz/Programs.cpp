@@ -385,3 +385,15 @@ std::string ProgramWriter::score(int steps) {
     x = step(x);
   return x;
 }
+
+/// At most twice the weight.
+std::string ProgramWriter::weight() {
+  if (random.chance(30))
+    return binary("arith.mulf", scoreType, "%p", "%p");
+  std::string c = condition(2);
+  std::string x = number(random.of({0.0, 0.5, 1.0, 2.0, -1.0}));
+  std::string y = number(random.of({0.0, 0.5, 1.0, 1.5}));
+  std::string factor =
+      define("arith.select " + c + ", " + x + ", " + y + " : " + scoreType);
+  return binary("arith.mulf", scoreType, "%p", factor);
+}

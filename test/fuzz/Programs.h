@@ -19,18 +19,19 @@
 
 namespace attn::fuzz {
 
-/// Writes the ops of one region whose arguments are called %b, %h, %i, %j and
-/// %score. New captures become arguments of the graph.
+/// Writes the ops of one region whose arguments are called %b, %h, %i, %j, and
+/// %score or %p. New captures become arguments of the graph.
 class ProgramWriter {
 public:
   ProgramWriter(Random &random, Graph &graph, std::string scoreType)
       : random(random), graph(graph), scoreType(std::move(scoreType)) {}
 
-  /// The names of an index, an i1, a float and a new score.
+  /// The names of an index, an i1, a float, a new score and a new weight.
   std::string integer(int depth);
   std::string condition(int depth);
   std::string real(int depth);
   std::string score(int steps);
+  std::string weight();
 
   std::string text;
 
