@@ -34,7 +34,7 @@ void Progress::begin(const char *what) {
 
 namespace {
 
-constexpr int kCalls = 4;
+constexpr int kCalls = 8;
 
 class Checker {
 public:
@@ -88,7 +88,7 @@ Expected<Compilation> Checker::compile(StringRef text, Lowering lowering) {
   request.pipeline.schedule = graph.schedule;
   // The twin's calls are short.
   if (lowering != Lowering::Fused)
-    request.codegen.optLevel = 1;
+    request.codegen.optLevel = 0;
   return compileToMemory(request);
 }
 

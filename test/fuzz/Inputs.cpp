@@ -178,8 +178,9 @@ Inputs attn::fuzz::makeInputs(const Graph &graph, Random &random) {
       continue;
     Shape shape;
     for (const Extent &extent : argument.shape)
-      shape.push_back(extent.isDynamic && !extent.size ? random.pick(1, 12)
-                                                       : extent.in(sizes));
+      shape.push_back(extent.isDynamic && !extent.size
+                          ? random.pick(random.chance(5) ? 0 : 1, 12)
+                          : extent.in(sizes));
     tensor = std::make_unique<Tensor>(
         argument.type, shape, chooseStrides(shape, random), random.chance(50));
     if (argument.splitHeads) {
