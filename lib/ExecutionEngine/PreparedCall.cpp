@@ -21,6 +21,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace attn;
@@ -295,8 +296,6 @@ Error checkNoOverlap(const FunctionInfo &function,
 /// Why a checked input cannot be passed as it lies in memory; empty when it
 /// can.
 std::string reasonToCopy(const ValueInfo &info, const TensorView &view) {
-  if (llvm::is_contained(view.shape, 0))
-    return {};
   auto address = reinterpret_cast<uintptr_t>(view.data);
   if (address % static_cast<uintptr_t>(elementSize(view.type)))
     return "its address is not a multiple of the element size";
@@ -307,6 +306,24 @@ std::string reasonToCopy(const ValueInfo &info, const TensorView &view) {
             ", expected 1")
         .str();
   return {};
+}
+
+/// Zeros in the place of a tensor without elements: programs clamp the indices
+/// of what they gather, lanes of hidden pairs included, and read element 0 of
+/// an extent of 0. With strides of 0 that is the first row, whatever the other
+/// indices are; code for a fixed layout needs the whole shape.
+Expected<HostTensor> standInForEmpty(const ValueInfo &info,
+                                     const TensorView &view) {
+  // Loads of a register of lanes begin inside.
+  constexpr int64_t kMostLanes = 64;
+  int64_t count = 1;
+  size_t outer = info.contiguous ? 0 : view.shape.size() - 1;
+  for (int64_t extent : ArrayRef(view.shape).drop_front(outer))
+    if (extent != 0 && MulOverflow(count, extent, count))
+      return makeError("shape {0} is too large", formatShape(view.shape));
+  if (AddOverflow(count, kMostLanes, count))
+    return makeError("shape {0} is too large", formatShape(view.shape));
+  return HostTensor::create(view.type, count);
 }
 
 /// The strided memref descriptor of `view`:
@@ -368,6 +385,20 @@ CompiledModule::prepare(StringRef function, ArrayRef<CallArgument> inputs,
       if (Error error = encodeScalar(argument, input, word))
         return error;
       call.storage.push_back({word});
+      continue;
+    }
+    if (llvm::is_contained(view->shape, 0)) {
+      auto zeros = standInForEmpty(argument, *view);
+      if (!zeros)
+        return makeError("argument '{0}': {1}", argument.name,
+                         toString(zeros.takeError()));
+      TensorView empty = *view;
+      empty.data = zeros->data();
+      std::vector<int64_t> &words =
+          call.storage.emplace_back(descriptorOf(empty));
+      if (!argument.contiguous)
+        std::fill(words.end() - view->shape.size(), words.end() - 1, 0);
+      call.copies.push_back(std::move(*zeros));
       continue;
     }
     std::string reason = reasonToCopy(argument, *view);

@@ -79,8 +79,16 @@ private:
         .Case([&](arith::FloorDivSIOp) {
           return llvm::divideFloorSigned(at(0), at(1));
         })
+        .Case([&](arith::CeilDivSIOp) {
+          return llvm::divideCeilSigned(at(0), at(1));
+        })
+        .Case([&](arith::ShLIOp) { return u(0) << u(1); })
+        .Case([&](arith::ShRSIOp) { return at(0) >> at(1); })
+        .Case([&](arith::ShRUIOp) { return u(0) >> u(1); })
         .Case([&](arith::MinSIOp) { return std::min(at(0), at(1)); })
         .Case([&](arith::MaxSIOp) { return std::max(at(0), at(1)); })
+        .Case([&](arith::MinUIOp) { return std::min(u(0), u(1)); })
+        .Case([&](arith::MaxUIOp) { return std::max(u(0), u(1)); })
         .Case([&](arith::AndIOp) { return at(0) & at(1); })
         .Case([&](arith::OrIOp) { return at(0) | at(1); })
         .Case([&](arith::XOrIOp) { return at(0) ^ at(1); })
@@ -141,7 +149,7 @@ public:
 
   /// The name of an index.
   std::string integer(int depth) {
-    switch (pick(0, depth > 0 ? 13 : 4)) {
+    switch (pick(0, depth > 0 ? 15 : 4)) {
     case 0:
       return "%i";
     case 1:
@@ -149,7 +157,8 @@ public:
     case 2:
       return pick(0, 1) ? "%b" : "%h";
     case 3:
-      return define("arith.constant " + std::to_string(pick(-20, 20)) +
+      return define("arith.constant " +
+                    std::to_string(pick(0, 15) ? pick(-20, 20) : extreme()) +
                     " : index");
     case 4:
       return pick(0, 1) ? "%n" : length();
@@ -163,16 +172,30 @@ public:
       return binary(pick(0, 1) ? "minsi" : "maxsi", depth);
     case 10:
     case 11: {
-      static const char *ops[] = {"divui", "divsi", "floordivsi", "remui",
-                                  "remsi"};
-      return define(std::string("arith.") + ops[pick(0, 4)] + " " +
+      static const char *ops[] = {"divui", "divsi", "floordivsi",
+                                  "remui", "remsi", "ceildivsi"};
+      return define(std::string("arith.") + ops[pick(0, 5)] + " " +
                     integer(depth - 1) + ", " + divisor() + " : index");
     }
     case 12: {
-      std::string factor =
-          define("arith.constant " + std::to_string(pick(-4, 4)) + " : index");
+      if (!pick(0, 3))
+        return binary("muli", depth);
+      std::string factor = define(
+          "arith.constant " +
+          std::to_string(pick(0, 9) ? pick(-4, 4) : extreme()) + " : index");
       return define("arith.muli " + integer(depth - 1) + ", " + factor +
                     " : index");
+    }
+    case 13: { // what the analysis does not know
+      static const char *ops[] = {"minui", "maxui", "andi", "ori", "xori"};
+      return binary(ops[pick(0, 4)], depth);
+    }
+    case 14: {
+      static const char *ops[] = {"shli", "shrsi", "shrui"};
+      std::string count =
+          define("arith.constant " + std::to_string(pick(0, 63)) + " : index");
+      return define(std::string("arith.") + ops[pick(0, 2)] + " " +
+                    integer(depth - 1) + ", " + count + " : index");
     }
     default: { // a narrow sum, which may wrap
       std::string x = load(), y = load();
@@ -180,6 +203,15 @@ public:
       return define("arith.index_cast " + sum + " : i32 to index");
     }
     }
+  }
+
+  /// A number near a border of arithmetic.
+  int64_t extreme() {
+    static const int64_t borders[] = {INT64_MIN,        INT64_MAX,
+                                      INT64_C(1) << 62, INT64_C(1) << 40,
+                                      INT32_MAX,        INT32_MIN};
+    int64_t border = borders[pick(0, 5)];
+    return border > 0 ? border - pick(0, 2) : border + pick(0, 2);
   }
 
   /// The name of an i1.
@@ -318,6 +350,8 @@ protected:
     bool sure = tile.keyCount != 0 && evaluate(all.sure, outside);
     decided += !possible || sure;
 
+    seenByAny.assign(tile.keyCount, false);
+    seenByAll.assign(tile.keyCount, true);
     Block &block = attention.getMask().front();
     Value yielded = block.getTerminator()->getOperand(0);
     for (int64_t i = tile.rowBegin; i < tile.rowEnd; ++i)
@@ -328,6 +362,8 @@ protected:
                      {block.getArgument(2), i},
                      {block.getArgument(3), key + tile.keyOffset}};
         bool visible = evaluate(yielded, known);
+        seenByAny[key] = seenByAny[key] || visible;
+        seenByAll[key] = seenByAll[key] && visible;
         ASSERT_TRUE(possible || !visible)
             << "row " << i << ", key " << key << " is in a skipped block";
         ASSERT_TRUE(!sure || visible)
@@ -345,6 +381,9 @@ protected:
   MLIRContext context;
   /// Blocks that were found empty or full.
   int64_t decided = 0;
+  /// Of the last run: for each key, whether any row and whether all rows see
+  /// it.
+  std::vector<bool> seenByAny, seenByAll;
 };
 
 TEST_F(TileVisibility, RandomProgramsAreNeverWrong) {
@@ -365,7 +404,9 @@ TEST_F(TileVisibility, RandomProgramsAreNeverWrong) {
                         : generate.pick(0, 1) ? INT32_MAX
                                               : INT32_MIN);
     Result bounds;
-    run(generate.text, result, tile, generate.pick(-20, 40), lengths, bounds);
+    int64_t n =
+        generate.pick(0, 7) ? generate.pick(-20, 40) : generate.extreme();
+    run(generate.text, result, tile, n, lengths, bounds);
     if (HasFailure())
       return;
   }
@@ -502,6 +543,68 @@ TEST_F(TileVisibility, KnownMasksAreExact) {
         }
 }
 
+/// The programs that the named masks become, with all that they read from
+/// outside at and beyond its borders. What a row sees is a range, so the keys
+/// that any row sees and those that all rows see are known from the pairs.
+TEST_F(TileVisibility, NamedMasksAreExact) {
+  const std::string load =
+      "%e = memref.load %lengths[%b] : memref<?xi32, strided<[?]>>\n"
+      "%l = arith.index_cast %e : i32 to index\n";
+  const std::string offset = "%d = arith.addi %i, %n : index\n";
+  const std::string causal = "%c = arith.cmpi sle, %j, %d : index\n";
+  const std::string window =
+      "%two = arith.constant 2 : index\n%five = arith.constant 5 : index\n"
+      "%w0 = arith.subi %d, %two : index\n%w1 = arith.cmpi sge, %j, %w0 : "
+      "index\n"
+      "%w2 = arith.addi %d, %five : index\n%w3 = arith.cmpi sle, %j, %w2 : "
+      "index\n"
+      "%w = arith.andi %w1, %w3 : i1\n";
+  const std::string lengths = load + "%s = arith.cmpi slt, %j, %l : index\n";
+  const std::pair<const char *, std::string> masks[] = {
+      {"causal", offset + causal + "%v = arith.andi %c, %c : i1\n"},
+      {"causal, one offset a batch element",
+       load + "%d = arith.addi %i, %l : index\n" + causal +
+           "%v = arith.andi %c, %c : i1\n"},
+      {"causal with a prefix",
+       lengths + offset + causal + "%v = arith.ori %s, %c : i1\n"},
+      {"window", offset + window + "%v = arith.andi %w, %w : i1\n"},
+      {"lengths", lengths + "%v = arith.andi %s, %s : i1\n"},
+      {"causal, window and lengths",
+       offset + causal + window + lengths +
+           "%x = arith.andi %c, %w : i1\n%v = arith.andi %x, %s : i1\n"}};
+  for (const auto &[name, body] : masks)
+    for (int64_t n : {-200, -13, -1, 0, 4, 100})
+      for (int64_t length : {-3, 0, 1, 17, 1000})
+        for (int64_t rowBegin : {0, 5, 30})
+          for (int64_t rows : {1, 6})
+            for (int64_t keyOffset : {0, 16}) {
+              SCOPED_TRACE(std::string(name) + ", n " + std::to_string(n) +
+                           ", length " + std::to_string(length) + ", " +
+                           std::to_string(rows) + " rows from " +
+                           std::to_string(rowBegin) + ", keys from " +
+                           std::to_string(keyOffset));
+              Tile tile;
+              tile.rowBegin = rowBegin;
+              tile.rowEnd = rowBegin + rows;
+              tile.keyOffset = keyOffset;
+              tile.keyCount = 24;
+              Result bounds;
+              run(body, "%v", tile, n, {length}, bounds);
+              ASSERT_FALSE(HasFailure());
+              EXPECT_FALSE(bounds.unknown);
+              for (int64_t key = 0; key < tile.keyCount; ++key) {
+                EXPECT_EQ(key >= bounds.lower && key < bounds.upper,
+                          seenByAny[key])
+                    << "key " << key;
+                EXPECT_EQ(key >= bounds.fullLower && key < bounds.fullUpper,
+                          seenByAll[key])
+                    << "key " << key;
+              }
+              if (HasFailure())
+                return;
+            }
+}
+
 /// A condition on rows only, as for padded queries, decides for all keys.
 TEST_F(TileVisibility, RowConditionsSkipTiles) {
   const char *body = "%v = arith.cmpi slt, %i, %n : index\n";
@@ -534,6 +637,28 @@ TEST_F(TileVisibility, NarrowSumsAreUnknown) {
       "%v", tile, 0, {INT32_MAX}, bounds);
   EXPECT_TRUE(bounds.unknown);
   EXPECT_EQ(bounds.fullLower, bounds.fullUpper);
+}
+
+/// So does a sum, a product or a shift that 64 bits may not hold.
+TEST_F(TileVisibility, WideArithmeticIsUnknown) {
+  const std::string huge = "%c = arith.constant 4611686018427387904 : index\n";
+  for (const std::string &sum :
+       {huge + "%s = arith.addi %j, %c : index\n",
+        huge + "%s = arith.subi %j, %c : index\n",
+        huge + "%s = arith.muli %j, %c : index\n",
+        std::string("%s = arith.muli %j, %n : index\n"),
+        std::string("%c = arith.constant 60 : index\n"
+                    "%s = arith.shli %j, %c : index\n")}) {
+    SCOPED_TRACE(sum);
+    Tile tile;
+    tile.rowEnd = 2;
+    tile.keyCount = 8;
+    Result bounds;
+    run(sum + "%v = arith.cmpi sle, %s, %i : index\n", "%v", tile, INT64_MAX,
+        {0}, bounds);
+    EXPECT_TRUE(bounds.unknown);
+    EXPECT_EQ(bounds.fullLower, bounds.fullUpper);
+  }
 }
 
 } // namespace

@@ -355,6 +355,39 @@ TEST_P(Contract, ProgramsDivideByAnything) {
   }
 }
 
+/// A gather finds 0 where there is no element, and touches no foreign memory,
+/// whichever extent is 0 and however the index is computed.
+TEST_P(Contract, EmptyTablesReadAsZero) {
+  auto module = compileGraph(
+      graph(4, "", ", %table: tensor<?x?x7xf32>, %list: tensor<?xf32>",
+            "%t = attn.score_map %u : tensor<?x1x?x?xf32> {\n"
+            "^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):\n"
+            "  %d = arith.subi %i, %j : index\n"
+            "  %x = tensor.extract %table[%b, %d, %j] : tensor<?x?x7xf32>\n"
+            "  %y = tensor.extract %list[%j] : tensor<?xf32>\n"
+            "  %z = tensor.extract %list[%i] : tensor<?xf32>\n"
+            "  %xy = arith.addf %x, %y : f32\n"
+            "  %xyz = arith.addf %xy, %z : f32\n"
+            "  %sum = arith.addf %score, %xyz : f32\n"
+            "  attn.yield %sum : f32\n}\n"));
+  ASSERT_TRUE(module);
+  for (const Shape &empty : {Shape{0, 3, 7}, Shape{5, 0, 7}, Shape{0, 0, 7}})
+    for (bool flushEnd : {false, true}) {
+      Shape shape{2, 1, 70, 4};
+      Operand q(f32, shape, true, pattern(0));
+      Operand k(f32, shape, true, pattern(1));
+      Operand v(f32, shape, true, pattern(2));
+      Operand table(f32, empty, flushEnd, pattern(3));
+      Operand list(f32, {0}, flushEnd, pattern(4));
+      reference::AttentionOptions options;
+      options.scale = 1.0;
+      expectAttention(run(*module,
+                          {q.view, k.view, v.view, table.view, list.view}, f32,
+                          shape),
+                      q, k, v, options, 1e-5);
+    }
+}
+
 /// Offsets that mean "no limit" do not wrap.
 TEST_P(Contract, HugeOffsets) {
   auto module = compileGraph(
