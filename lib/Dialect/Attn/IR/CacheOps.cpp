@@ -14,15 +14,6 @@
 using namespace mlir;
 using namespace attn;
 
-namespace {
-
-OpFoldResult extent(OpBuilder &builder, Location loc, Value value,
-                    int64_t dim) {
-  return tensor::getMixedSize(builder, loc, value, dim);
-}
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // cache_update
 //===----------------------------------------------------------------------===//
@@ -118,11 +109,11 @@ GatherPagesOp::reifyResultShapes(OpBuilder &builder,
   Location loc = getLoc();
   auto pages = cast<RankedTensorType>(getPages().getType());
   Value count = getValueOrCreateConstantIndexOp(
-      builder, loc, extent(builder, loc, getTable(), 1));
+      builder, loc, tensor::getMixedSize(builder, loc, getTable(), 1));
   Value size =
       arith::ConstantIndexOp::create(builder, loc, pages.getDimSize(2));
   OpFoldResult rows = builder.createOrFold<arith::MulIOp>(loc, count, size);
-  shapes.push_back({extent(builder, loc, getTable(), 0),
+  shapes.push_back({tensor::getMixedSize(builder, loc, getTable(), 0),
                     builder.getIndexAttr(pages.getDimSize(1)),
                     getAsOpFoldResult(cast<Value>(rows)),
                     builder.getIndexAttr(pages.getDimSize(3))});

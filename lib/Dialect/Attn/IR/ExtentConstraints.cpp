@@ -103,13 +103,18 @@ void RopeOp::getExtentConstraints(Constraints &constraints) {
   }
 }
 
+/// Head dims, batches and groups of heads of what makes scores.
+static void addQueryAndKey(Constraints &constraints, Value query, Value key) {
+  constraints.push_back({"C2", ExtentRelation::Equal, query, 3, key, 3,
+                         "head dim", "query", "key"});
+  constraints.push_back({"C3", ExtentRelation::Equal, query, 0, key, 0,
+                         "batch extent", "query", "key"});
+  constraints.push_back({"C4", ExtentRelation::DivisibleBy, query, 1, key, 1,
+                         "head count", "query", "key"});
+}
+
 void QKOp::getExtentConstraints(Constraints &constraints) {
-  constraints.push_back({"C2", ExtentRelation::Equal, getQuery(), 3, getKey(),
-                         3, "head dim", "query", "key"});
-  constraints.push_back({"C3", ExtentRelation::Equal, getQuery(), 0, getKey(),
-                         0, "batch extent", "query", "key"});
-  constraints.push_back({"C4", ExtentRelation::DivisibleBy, getQuery(), 1,
-                         getKey(), 1, "head count", "query", "key"});
+  addQueryAndKey(constraints, getQuery(), getKey());
 }
 
 /// A weight `[D]` or `[Hq, D]` of additive scores.
@@ -124,12 +129,7 @@ static void addAdditiveWeight(Constraints &constraints, StringRef label,
 }
 
 void AdditiveScoresOp::getExtentConstraints(Constraints &constraints) {
-  constraints.push_back({"C2", ExtentRelation::Equal, getQuery(), 3, getKey(),
-                         3, "head dim", "query", "key"});
-  constraints.push_back({"C3", ExtentRelation::Equal, getQuery(), 0, getKey(),
-                         0, "batch extent", "query", "key"});
-  constraints.push_back({"C4", ExtentRelation::DivisibleBy, getQuery(), 1,
-                         getKey(), 1, "head count", "query", "key"});
+  addQueryAndKey(constraints, getQuery(), getKey());
   addAdditiveWeight(constraints, "C6", getWeight(), "weight", getQuery());
 }
 

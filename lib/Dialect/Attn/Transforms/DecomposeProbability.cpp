@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InlineProgram.h"
 #include "attn/Analysis/HomogeneousProgram.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -30,17 +31,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-/// Clones the body of `program` at the builder; returns the yielded value.
-Value inlineProgram(ImplicitLocOpBuilder &b, Region &program,
-                    ValueRange arguments) {
-  IRMapping mapping;
-  mapping.map(program.getArguments(), arguments);
-  for (Operation &op : program.front().without_terminator())
-    b.clone(op, mapping);
-  return mapping.lookupOrDefault(
-      program.front().getTerminator()->getOperand(0));
-}
 
 class Decomposition {
 public:

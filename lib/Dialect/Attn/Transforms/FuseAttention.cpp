@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InlineProgram.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -270,17 +271,6 @@ Value toIndex(ImplicitLocOpBuilder &b, Value value) {
   if (value.getType().isIndex())
     return value;
   return arith::IndexCastOp::create(b, b.getIndexType(), value);
-}
-
-/// Clones the body of `region` at the builder; returns the yielded value.
-Value inlineProgram(ImplicitLocOpBuilder &b, Region &region,
-                    ValueRange arguments) {
-  IRMapping mapping;
-  mapping.map(region.getArguments(), arguments);
-  for (Operation &op : region.front().without_terminator())
-    b.clone(op, mapping);
-  return mapping.lookupOrDefault(
-      cast<YieldOp>(region.front().getTerminator()).getValues().front());
 }
 
 class Fusion {

@@ -1,0 +1,22 @@
+//===- InlineProgram.h - Programs at a place in code ------------*- C++ -*-===//
+//
+// Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INLINEPROGRAM_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INLINEPROGRAM_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace attn {
+
+/// Clones the body of `program` at the builder; returns the yielded value.
+mlir::Value inlineProgram(mlir::ImplicitLocOpBuilder &b, mlir::Region &program,
+                          mlir::ValueRange arguments);
+
+} // namespace attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INLINEPROGRAM_H
