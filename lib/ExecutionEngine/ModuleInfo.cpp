@@ -67,6 +67,11 @@ Error readValue(const json::Value &json, bool isResult, ValueInfo &value) {
       return malformed("'updates' is no number of an argument");
     value.updates = *argument;
   }
+  if (auto inputs = object->getString("logSumExpOf")) {
+    if (!isResult || !parseElementType(*inputs))
+      return malformed("'logSumExpOf' is no element type of a result");
+    value.logSumExpOf = inputs->str();
+  }
   if (value.isScalar)
     return Error::success();
 
@@ -133,6 +138,8 @@ json::Object write(const ValueInfo &value, bool isResult) {
     object["contiguous"] = true;
   if (value.updates >= 0)
     object["updates"] = value.updates;
+  if (!value.logSumExpOf.empty())
+    object["logSumExpOf"] = value.logSumExpOf;
   return object;
 }
 

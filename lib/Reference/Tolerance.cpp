@@ -12,27 +12,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace attn;
 
 namespace {
-/// Precision in bits (the implicit one included) and the smallest normal
-/// exponent.
+/// Precision in bits (the implicit one included), the smallest normal exponent
+/// and the exponent that is too large.
 struct FloatFormat {
-  int precision, minExponent;
+  int precision, minExponent, endExponent;
 };
 } // namespace
 
 static FloatFormat formatOf(ElementType type) {
   switch (type) {
   case ElementType::f64:
-    return {53, -1022};
+    return {53, -1022, 1024};
   case ElementType::f32:
-    return {24, -126};
+    return {24, -126, 128};
   case ElementType::f16:
-    return {11, -14};
+    return {11, -14, 16};
   default:
-    return {8, -126};
+    return {8, -126, 128};
   }
 }
 
@@ -64,8 +65,10 @@ double attn::attentionBound(ElementType type, double maxAbsV) {
   }
 }
 
-double attn::lseBound(ElementType lseType, double maxAbsLse) {
-  return attentionBound(lseType, std::max(1.0, maxAbsLse));
+double attn::lseBound(ElementType lseType, ElementType inputType,
+                      double maxAbsLse) {
+  double coarse = inputType == ElementType::bf16 ? std::ldexp(1.0, -13) : 0.0;
+  return attentionBound(lseType, std::max(1.0, maxAbsLse)) + coarse;
 }
 
 double attn::graphBound(ElementType type, double maxAbsExpected,
@@ -87,6 +90,10 @@ Comparison attn::compare(llvm::ArrayRef<double> got,
     result.worstGot = got[n];
     result.worstExpected = expected[n];
   };
+  // Infinite for f64, and for integers of no use.
+  const double limit = isFloat(type)
+                           ? std::ldexp(1.0, formatOf(type).endExponent)
+                           : std::numeric_limits<double>::infinity();
   for (int64_t n = 0, end = expected.size(); n < end; ++n) {
     const double e = expected[n], g = got[n];
     if (std::isfinite(e))
@@ -99,7 +106,11 @@ Comparison attn::compare(llvm::ArrayRef<double> got,
     // Equal infinities must not be subtracted.
     if (std::isnan(e) || e == g)
       continue;
-    const double difference = std::abs(g - e);
+    const bool isFar =
+        std::isinf(e) || (std::isinf(g) && std::abs(e) < limit / 2);
+    const double difference = isFar ? std::numeric_limits<double>::infinity()
+                                    : std::abs(std::clamp(g, -limit, limit) -
+                                               std::clamp(e, -limit, limit));
     if (difference > result.maxAbs) {
       result.maxAbs = difference;
       if (result.nanMismatches == 0)

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace attn;
@@ -52,7 +53,7 @@ static SmallVector<int64_t> unflatten(int64_t position,
 }
 
 Expected<std::vector<ResultCheck>>
-attn::checkResults(const CompileRequest &request,
+attn::checkResults(const CompileRequest &request, const FunctionInfo &function,
                    std::vector<InputValue> &inputs,
                    const std::vector<HostTensor> &outputs) {
   auto promoted = promoteInputs(inputs);
@@ -82,6 +83,11 @@ attn::checkResults(const CompileRequest &request,
         check.twinError = 0.0;
       check.bound = graphBound(output.type(), check.comparison.maxAbsExpected,
                                check.twinError);
+      if (auto inputType =
+              parseElementType(function.results[index].logSumExpOf))
+        check.bound =
+            std::max(check.bound, lseBound(output.type(), *inputType,
+                                           check.comparison.maxAbsExpected));
     }
     if (check.comparison.worstIndex >= 0)
       check.worst = unflatten(check.comparison.worstIndex, output.shape());

@@ -38,9 +38,10 @@ struct ResultCheck {
 };
 
 /// Evaluates the model of `request` on `inputs` with both twins and compares
-/// `outputs` with them.
+/// `outputs` of `function` with them.
 llvm::Expected<std::vector<ResultCheck>>
-checkResults(const CompileRequest &request, std::vector<InputValue> &inputs,
+checkResults(const CompileRequest &request, const FunctionInfo &function,
+             std::vector<InputValue> &inputs,
              const std::vector<HostTensor> &outputs);
 
 } // namespace attn

@@ -262,7 +262,7 @@ Expected<bool> run(const Options &options) {
   if (Error error = runRepeatedly(options, *call, result))
     return error;
   if (options.check) {
-    auto checks = checkResults(request, *values, *results);
+    auto checks = checkResults(request, function, *values, *results);
     if (!checks)
       return checks.takeError();
     result.checks = std::move(*checks);

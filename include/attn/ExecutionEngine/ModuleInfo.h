@@ -15,14 +15,16 @@
 //                   "shape": [null, 12, null, 64], "dims": ["B", "H", "S", ""],
 //                   "contiguous": false},
 //                  {"name": "pos", "kind": "scalar", "type": "index"}],
-//      "results": [{"type": "f32", "shape": [null, null, 384], "updates": 0}],
+//      "results": [{"type": "f32", "shape": [null, null, 384], "updates": 0,
+//                   "logSumExpOf": "bf16"}],
 //      "checks":  ["text with {0} and {1}"],
 //      "remarks": ["..."]}]}
 //
-// `null` is an extent known at run time only. `dims`, `contiguous` and
-// `updates` may be missing: `contiguous` is for functions that ignore an
-// argument's strides, `updates` is the argument whose buffer a result may
-// share.
+// `null` is an extent known at run time only. `dims`, `contiguous`, `updates`
+// and `logSumExpOf` may be missing: `contiguous` is for functions that ignore
+// an argument's strides, `updates` is the argument whose buffer a result may
+// share, `logSumExpOf` the type of the inputs of the attention that a result is
+// the log-sum-exp of.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +57,9 @@ struct ValueInfo {
   bool contiguous = false;
   /// Of a result: the argument that it updates, whose buffer it may be, or -1.
   int64_t updates = -1;
+  /// Of a result that is a log-sum-exp: the element type of the attention's
+  /// inputs, else empty.
+  std::string logSumExpOf;
 };
 
 /// One entry function.

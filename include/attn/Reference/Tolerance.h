@@ -14,8 +14,11 @@
 //   f64        1e-12
 //   f32        4e-6
 //   f16, bf16  3u with u the unit roundoff (2^-11, 2^-8): one rounding each of
-//   an
-//              input, of the probabilities and of the result
+//              an input, of the probabilities and of the result
+// The log-sum-exp, which is f32: 4e-6 relative to the largest one, and 2^-13
+// besides where queries, keys and values are bf16. Weights are rounded to 2^-9
+// there, and kernels may compute them by an exponential that is exact to 7.5e-5
+// (2^-13 is 1.22e-4); their sum carries that into its logarithm.
 // Whole graphs may have twice the error of the unfused twin in the same types,
 // and never less than the attention bound. Integers and i1 must be exact.
 //
@@ -42,10 +45,11 @@ double ulpAt(ElementType type, double value);
 /// `maxAbsV`.
 double attentionBound(ElementType type, double maxAbsV);
 
-/// Allowed absolute error of a log-sum-exp, stored in f32 whatever the inputs
-/// are (f64 when the graph is evaluated in f64): the f32 bound, relative to the
-/// largest finite |lse| and never less than for 1.
-double lseBound(ElementType lseType, double maxAbsLse);
+/// Allowed absolute error of the log-sum-exp of attention whose inputs have
+/// `inputType`. It is stored in f32 whatever they are (f64 when the graph is
+/// evaluated in f64): the f32 bound, relative to the largest finite |lse| and
+/// never less than for 1, and 2^-13 more for bf16.
+double lseBound(ElementType lseType, ElementType inputType, double maxAbsLse);
 
 /// Allowed absolute error of a whole graph with results in `type`, of largest
 /// finite magnitude `maxAbsExpected`, whose unfused twin in the same types is
@@ -54,10 +58,13 @@ double lseBound(ElementType lseType, double maxAbsLse);
 double graphBound(ElementType type, double maxAbsExpected, double twinError);
 
 /// How two results differ. Infinities of one sign and NaN agree with
-/// themselves.
+/// themselves. Beyond the largest number of a type comes infinity, in the place
+/// of the next power of two: 1e5 is infinite in f16, and infinity is 16 away
+/// from 65520.
 struct Comparison {
   int64_t numElements = 0;
-  /// Largest |got - expected|; infinite when only one of the two is infinite.
+  /// Largest |got - expected|; infinite when `expected` is infinite itself and
+  /// `got` is not, or `got` is and `expected` is not half as large as that.
   double maxAbs = 0.0;
   /// Largest |got - expected| / |expected| over elements with expected != 0.
   double maxRel = 0.0;

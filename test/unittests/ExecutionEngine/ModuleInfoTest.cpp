@@ -24,7 +24,8 @@ constexpr const char *kText =
     R"("name":"q","shape":[null,12,null,64],"type":"f32"},)"
     R"({"kind":"scalar","name":"n","type":"index"}],)"
     R"("checks":["extent {0} and {1}"],"name":"f","remarks":["why"],)"
-    R"("results":[{"shape":[null],"type":"bf16","updates":0}]}]})";
+    R"("results":[{"shape":[null],"type":"bf16","updates":0},)"
+    R"({"logSumExpOf":"bf16","shape":[null],"type":"f32"}]}]})";
 
 TEST(ModuleInfo, ReadsAndWritesTheSameText) {
   auto info = ModuleInfo::parse(kText);
@@ -42,6 +43,8 @@ TEST(ModuleInfo, ReadsAndWritesTheSameText) {
   EXPECT_TRUE(function->args[1].isScalar);
   EXPECT_EQ(function->results[0].type, "bf16");
   EXPECT_EQ(function->results[0].updates, 0);
+  EXPECT_EQ(function->results[0].logSumExpOf, "");
+  EXPECT_EQ(function->results[1].logSumExpOf, "bf16");
   EXPECT_THAT(function->checks, testing::ElementsAre("extent {0} and {1}"));
   EXPECT_THAT(function->remarks, testing::ElementsAre("why"));
   EXPECT_EQ(info->str(), kText);
@@ -72,6 +75,8 @@ TEST(ModuleInfo, RefusesMalformedText) {
            R"("dims":[1]})"),
       with(R"({"name":"q","kind":"tensor","type":"f32","shape":[1],)"
            R"("updates":0})"),
+      with(R"({"name":"q","kind":"tensor","type":"f32","shape":[1],)"
+           R"("logSumExpOf":"f32"})"),
   };
   for (const std::string &text : texts) {
     auto info = ModuleInfo::parse(text);

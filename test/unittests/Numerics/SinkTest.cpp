@@ -97,7 +97,7 @@ TEST_P(Sink, LogSumExp) {
     Comparison output = compare(o.fetch(), expected.o.data);
     EXPECT_TRUE(output.within(bound)) << output.describe(bound);
     Comparison sums = compare(lse.fetch(), expected.lse.data);
-    bound = lseBound(ElementType::f32, sums.maxAbsExpected);
+    bound = lseBound(ElementType::f32, ElementType::f32, sums.maxAbsExpected);
     EXPECT_TRUE(sums.within(bound)) << sums.describe(bound);
   }
 }

@@ -40,13 +40,36 @@ TEST(Tolerance, Bounds) {
   EXPECT_DOUBLE_EQ(attentionBound(ElementType::f32, 5.0), 2e-5);
   EXPECT_EQ(attentionBound(ElementType::f16, 1.0), 3 * 0x1p-11);
   EXPECT_EQ(attentionBound(ElementType::i32, 1.0), 0.0);
-  EXPECT_EQ(lseBound(ElementType::f32, 0.25), 4e-6);
-  EXPECT_DOUBLE_EQ(lseBound(ElementType::f32, 10.0), 4e-5);
+  for (ElementType type : {ElementType::f32, ElementType::f16}) {
+    EXPECT_EQ(lseBound(ElementType::f32, type, 0.25), 4e-6);
+    EXPECT_DOUBLE_EQ(lseBound(ElementType::f32, type, 10.0), 4e-5);
+  }
+  EXPECT_DOUBLE_EQ(lseBound(ElementType::f32, ElementType::bf16, 10.0),
+                   4e-5 + 0x1p-13);
   // Twice the twin's error, and never less than attention alone.
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-3), 2e-3);
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-9), 4e-6);
   // What has no normal weight may be 0.
   EXPECT_EQ(graphBound(ElementType::f32, 1e-42, 0.0), 0x1p-126);
+}
+
+/// What is beyond a type rounds to infinity there, and what is nearly beyond
+/// may.
+TEST(Tolerance, Overflow) {
+  auto distance = [](double got, double expected, ElementType type) {
+    return compare({got}, {expected}, type).maxAbs;
+  };
+  EXPECT_EQ(distance(inf, 1.2e5, ElementType::f16), 0.0);
+  EXPECT_EQ(distance(-inf, -65536.0, ElementType::f16), 0.0);
+  EXPECT_EQ(distance(inf, 65520.0, ElementType::f16), 16.0);
+  EXPECT_EQ(distance(65504.0, 1e9, ElementType::f16), 32.0);
+  EXPECT_EQ(distance(-inf, 1e9, ElementType::f16), 0x1p17);
+  EXPECT_EQ(distance(inf, 1e39, ElementType::bf16), 0.0);
+  EXPECT_EQ(distance(inf, 0x1p127, ElementType::f32), 0x1p127);
+  EXPECT_EQ(distance(inf, 1e5, ElementType::f32), inf);
+  EXPECT_EQ(distance(inf, 1e300, ElementType::f64), inf);
+  // An infinity that is meant is not rounded from anything.
+  EXPECT_EQ(distance(65504.0, inf, ElementType::f16), inf);
 }
 
 TEST(Tolerance, ComparesErrors) {

@@ -9,6 +9,7 @@
 #include "EntrySignature.h"
 #include "RuntimeChecks.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
@@ -69,9 +70,37 @@ attn::getEntryArguments(func::FuncOp function) {
   return arguments;
 }
 
-static llvm::json::Object getTypeInfo(Type type) {
+static std::string getElementTypeName(Type type) {
   std::string element;
   llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
+  return element;
+}
+
+/// The attention whose log-sum-exp `value` is, or null.
+static AttentionOp getAttentionOfLogSumExp(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return value == op->getResult(0) ? AttentionOp() : attention;
+    if (!isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+            op))
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+/// The element type of queries, keys and values; f32 where they differ, as they
+/// are then computed with.
+static Type getInputElementType(AttentionOp op) {
+  Type query = getElementTypeOrSelf(op.getQuery().getType());
+  bool same =
+      llvm::all_of(ValueRange{op.getKey(), op.getValue()}, [&](Value x) {
+        return getElementTypeOrSelf(x.getType()) == query;
+      });
+  return same ? query : Type(Float32Type::get(op.getContext()));
+}
+
+static llvm::json::Object getTypeInfo(Type type) {
   llvm::json::Array shape;
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     for (int64_t extent : tensor.getShape())
@@ -80,7 +109,7 @@ static llvm::json::Object getTypeInfo(Type type) {
                           : llvm::json::Value(extent));
   return llvm::json::Object{
       {"kind", isa<RankedTensorType>(type) ? "tensor" : "scalar"},
-      {"type", std::move(element)},
+      {"type", getElementTypeName(type)},
       {"shape", std::move(shape)}};
 }
 
@@ -101,12 +130,15 @@ llvm::json::Object attn::getEntryInfo(func::FuncOp function,
       dyn_cast<func::ReturnOp>(function.getBody().back().getTerminator());
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
     llvm::json::Object info = getTypeInfo(type);
-    auto update = exit && function.getBody().hasOneBlock()
-                      ? CacheUpdateOp::getFirstOf(exit.getOperand(i))
-                      : CacheUpdateOp();
-    if (update)
-      if (auto cache = dyn_cast<BlockArgument>(update.getCache()))
-        info["updates"] = cache.getArgNumber();
+    if (exit && function.getBody().hasOneBlock()) {
+      Value result = exit.getOperand(i);
+      if (CacheUpdateOp update = CacheUpdateOp::getFirstOf(result))
+        if (auto cache = dyn_cast<BlockArgument>(update.getCache()))
+          info["updates"] = cache.getArgNumber();
+      if (AttentionOp attention = getAttentionOfLogSumExp(result))
+        info["logSumExpOf"] =
+            getElementTypeName(getInputElementType(attention));
+    }
     results.push_back(std::move(info));
   }
   for (const std::string &text : texts)
