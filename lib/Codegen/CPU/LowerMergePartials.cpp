@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Merging normalises the state and transposes it back into the caller's rows.
+// Merging normalises the state and transposes it back into the caller's rows. A
+// row of sum 0 is empty and selects 0: what is in its accumulator is 0, or 0
+// times a value that is not finite, where scores of -inf gave it weight 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +30,14 @@ namespace {
 struct Normalization {
   Value factor, logSumExp;
 };
+
+/// `x`, but 0 in empty rows; `empty` is null where rows have no sum.
+Value clearEmpty(ImplicitLocOpBuilder &b, Value empty, Value x) {
+  if (!empty)
+    return x;
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
+  return arith::SelectOp::create(b, empty, none, x);
+}
 
 /// The constant `value` of type f32, or in all lanes.
 Value constantLike(ImplicitLocOpBuilder &b, Type type, float value) {
@@ -97,7 +107,6 @@ public:
 private:
   void emitRows(Value row) {
     Value sum = e.load(op.getSum(), {zero, row});
-    // An empty row has sum 0 and a zero accumulator.
     Value empty =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, e.splat(0.0f));
     Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), sum);
@@ -110,28 +119,30 @@ private:
                          [&](Value x) { return e.exp(x); });
       reciprocal = sink.factor;
     }
+    Value cleared = op.getUnnormalized() ? Value() : empty;
     int64_t whole = valueDim / lanes * lanes;
     emitLoop(b, zero, e.index(whole), lanes, {},
              [&](Value column, ValueRange) -> SmallVector<Value> {
-               emitSquare(row, column, lanes, reciprocal);
+               emitSquare(row, column, lanes, reciprocal, cleared);
                return {};
              });
     if (whole < valueDim)
-      emitSquare(row, e.index(whole), valueDim - whole, reciprocal);
+      emitSquare(row, e.index(whole), valueDim - whole, reciprocal, cleared);
     if (!op.getLogSumExp())
       return;
     storeLogSumExp(row, sink.logSumExp ? sink.logSumExp
                                        : logSumExp(row, divisor, empty));
   }
 
-  void emitSquare(Value row, Value column, int64_t width, Value reciprocal) {
+  void emitSquare(Value row, Value column, int64_t width, Value reciprocal,
+                  Value empty) {
     SmallVector<Value> square;
     for (int64_t d = 0; d < lanes; ++d) {
       Value x = e.splat(0.0f);
-      if (d < width)
-        x = arith::MulFOp::create(
-            b, loadAcc(arith::AddIOp::create(b, column, e.index(d)), row),
-            reciprocal);
+      if (d < width) {
+        x = loadAcc(arith::AddIOp::create(b, column, e.index(d)), row);
+        x = clearEmpty(b, empty, arith::MulFOp::create(b, x, reciprocal));
+      }
       square.push_back(x);
     }
     square = e.transpose(square);
@@ -286,11 +297,12 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
       });
       reciprocal = sink.factor;
     }
+    Value cleared = op.getUnnormalized() ? Value() : empty;
     forEach(b, zero, columns, [&](Value d) {
       Value x = memref::LoadOp::create(b, op.getAcc(), ValueRange{zero, r, d});
-      memref::StoreOp::create(
-          b, fromF32(b, arith::MulFOp::create(b, x, reciprocal), outType),
-          op.getOutput(), ValueRange{r, d});
+      x = clearEmpty(b, cleared, arith::MulFOp::create(b, x, reciprocal));
+      memref::StoreOp::create(b, fromF32(b, x, outType), op.getOutput(),
+                              ValueRange{r, d});
     });
     if (Value lse = op.getLogSumExp()) {
       Value value = sink.logSumExp;

@@ -385,7 +385,8 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
   let summary = "softmax over the visible keys";
   let description = [{
     `result[b, h, i, j] = exp(s - max) / sum` over visible `j`, 0 elsewhere. A
-    row without a visible key is all zeros. Clauses combine by *and*:
+    row without a visible key is all zeros, and so is one all of whose visible
+    scores are -inf. Clauses combine by *and*:
 
     - `causal(top_left | bottom_right | offset %o)`: `j <= i + offset`; the
       offset is 0, `Skv - Sq`, or the operand (one `index`, or one a batch
@@ -681,6 +682,10 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     one, `[B, Hq, Sq]` of f32, receives the natural log-sum-exp (-inf for a row
     without visible keys, whose output is 0).
 
+    A score of -inf has weight 0. A row all of whose scores are -inf is like one
+    without visible keys, whatever its values hold; in other rows a NaN or an
+    infinity in the value of such a pair may reach the output.
+
     `offsets(b, h, i, j)` are added to the indices that the regions see, so
     that a tile keeps its absolute position. Values from outside are captured
     implicitly by the regions, which are free of side effects.
@@ -894,8 +899,8 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
   let description = [{
     Partials are `(max [P, M], sum [P, M], acc [P, M, Dv])`; the outputs are
     `[R, Dv]` and, when given, the log-sum-exp `[R]`, `R <= M`: rows past `R`
-    are padding. Partials with sum 0 are skipped; a row without any gives 0 and
-    -inf. The order of the merge is the order of the partials.
+    are padding. Partials with sum 0 are skipped, whatever `acc` holds; a row
+    without any gives 0 and -inf. The order of the merge is the order of the partials.
 
     `sink` is the logit that takes part in every row's maximum and sum besides:
     the log-sum-exp of a row without partials is the sink.
