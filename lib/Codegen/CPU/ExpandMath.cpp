@@ -65,23 +65,36 @@ struct SplitFma : OpRewritePattern<math::FmaOp> {
   }
 };
 
-/// What is left on vectors and is no instruction is slow, which the user of a
-/// score program wants to know.
-void remarkLibraryCalls(Operation *op) {
+/// Whether a vector of `op` is a library call an element.
+bool isLibraryCall(Operation *op) {
   if (!isa<math::MathDialect>(op->getDialect()) ||
-      isa<math::FmaOp, math::AbsFOp, math::AbsIOp, math::SqrtOp,
-          math::CopySignOp, math::FloorOp, math::CeilOp, math::TruncOp,
-          math::RoundEvenOp>(op) ||
       !isa<VectorType>(op->getResult(0).getType()))
-    return;
-  auto func = op->getParentOfType<func::FuncOp>();
-  // The task of an entry speaks for the entry.
-  StringRef name = func ? func.getName().split("_task_").first : StringRef();
-  remark::missed(
-      op->getLoc(),
-      remark::RemarkOpts::name("library-call").category("attn").function(name))
-      << (op->getName().getStringRef().str() +
-          " is one library call for each pair of query and key");
+    return false;
+  // Counts of bits and classes of numbers are instructions.
+  if (getElementTypeOrSelf(op->getResult(0).getType()).isInteger())
+    return isa<math::IPowIOp>(op);
+  return !isa<math::FmaOp, math::AbsFOp, math::SqrtOp, math::CopySignOp,
+              math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp>(
+      op);
+}
+
+/// What is left on vectors and is no instruction is slow, which the user of a
+/// score program wants to know, once for each op of it.
+void remarkLibraryCalls(ModuleOp module) {
+  DenseSet<std::pair<OperationName, Location>> seen;
+  module.walk([&](Operation *op) {
+    if (!isLibraryCall(op) ||
+        !seen.insert({op->getName(), op->getLoc()}).second)
+      return;
+    auto func = op->getParentOfType<func::FuncOp>();
+    // The task of an entry speaks for the entry.
+    StringRef name = func ? func.getName().split("_task_").first : StringRef();
+    remark::missed(op->getLoc(), remark::RemarkOpts::name("library-call")
+                                     .category("attn")
+                                     .function(name))
+        << (op->getName().getStringRef().str() +
+            " is one library call for each pair of query and key");
+  });
 }
 
 class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
@@ -105,7 +118,7 @@ class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
       split.add<SplitFma>(&getContext());
       walkAndApplyPatterns(module, std::move(split));
     }
-    module.walk(remarkLibraryCalls);
+    remarkLibraryCalls(module);
   }
 };
 
