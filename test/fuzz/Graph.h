@@ -23,9 +23,11 @@
 
 namespace attn::fuzz {
 
-/// Batch, query heads, key heads, query rows, keys: of one call.
+/// Of one call: batch, query heads, key heads, query rows, keys; pages of a
+/// sequence and of the pool, new rows of a cache, bounds of packed sequences.
 struct Sizes {
   int64_t b = 1, h = 1, g = 1, q = 1, k = 1;
+  int64_t m = 1, p = 1, n = 1, c = 1;
 };
 
 /// An extent of an argument: one of `Sizes` by its letter, or a number.
@@ -50,11 +52,39 @@ enum class Role {
   Position,
   Segments,
   Sink,
+  /// Scales of 8-bit integers, one a row.
+  Scale,
+  /// Of projections: what is multiplied by them does not grow.
+  Weights,
+  /// Numbers of pages, some beyond the pool.
+  Table,
+  /// Where new rows of a cache go: an index that drops none.
+  CachePosition,
+  /// Of packed sequences, from 0 on and in order.
+  Bounds,
   /// Of dropout, an i64.
   Seed,
   /// Small floats and integers that programs gather.
   Reals,
   Integers
+};
+
+/// Where the rows of queries, keys, values and scales lie in an argument.
+enum class Layout {
+  /// [B, H, S, D], or [B, H, S].
+  Plain,
+  /// [B, S, H * D].
+  Split,
+  /// [B, S, H, D].
+  Transposed,
+  /// [B, H, S, more than D].
+  Sliced,
+  /// [B, S, M], times a matrix.
+  Projected,
+  /// [P, H, T, D] or [P, H, T], in the order of a block table.
+  Pages,
+  /// Not to be known here: nothing in it counts as hidden.
+  Other
 };
 
 struct Argument {
@@ -64,10 +94,22 @@ struct Argument {
   std::vector<Extent> shape;
   /// A number: an index, or a float of `type`.
   bool isScalar = false;
-  /// [B, S, H * D] with so many heads; 0: [B, H, S, D].
-  int64_t splitHeads = 0;
+  Layout layout = Layout::Plain;
+  /// Of `Split`.
+  int64_t heads = 1;
+  /// The columns of `Sliced`.
+  int64_t firstColumn = 0, columns = 0;
 
   std::string typeText() const;
+};
+
+/// One attention, as far as errors of its result go.
+struct Chain {
+  /// Scores are at most `gain * |scale * q k| + offset`.
+  double scale = 1.0, gain = 1.0, offset = 0.0;
+  /// Weights are at most this; with `isSum` they do not sum up to 1.
+  double largestWeight = 1.0;
+  bool isSum = false;
 };
 
 struct Graph {
@@ -81,17 +123,29 @@ struct Graph {
   Sizes fixed;
   bool isFixed[5] = {};
   int64_t headDim = 1, valueDim = 1;
-  /// Scores are at most `gain * |scale * q k| + offset`.
-  double scale = 1.0, gain = 1.0, offset = 0.0;
+  ElementType queryType = ElementType::f32, keyType = ElementType::f32,
+              valueType = ElementType::f32;
+  /// Rows of a page, or 0.
+  int64_t pageRows = 0;
+  bool isRolling = false;
+  /// Each one's output is the next one's query.
+  std::vector<Chain> chains = {Chain()};
+  /// What ops before the products of queries and keys multiply them by at most,
+  /// and the relative error by which they round; the latter of values as well.
+  double productGain = 1.0, productRounding = 0.0, valueRounding = 0.0;
+  /// How many results come before the updated caches.
+  size_t cachesFrom = 1;
   bool hasSchedule = false, hasLse = false;
-  /// Weights are at most this; with `isSum` they do not sum up to 1.
-  double largestWeight = 1.0;
-  bool isSum = false;
   /// Whether a visible pair may have weight 0.
   bool dropsPairs = false;
   /// Whether every chain must fuse.
   bool mustFuse = true;
+
+  Chain &chain() { return chains.back(); }
 };
+
+/// `tensor<...>`.
+std::string tensorType(llvm::ArrayRef<Extent> shape, ElementType type);
 
 /// The graph of `seed` for one of `targets`.
 Graph makeGraph(uint64_t seed, const std::vector<std::string> &targets);

@@ -28,6 +28,7 @@ struct Tensor {
   Tensor(ElementType type, llvm::ArrayRef<int64_t> shape,
          llvm::ArrayRef<int64_t> strides, bool flushEnd);
 
+  double get(const TensorView &view, llvm::ArrayRef<int64_t> indices) const;
   void set(const TensorView &view, llvm::ArrayRef<int64_t> indices,
            double value);
   /// Calls `value` for every index of `view`, row-major.

@@ -303,11 +303,11 @@ std::string ProgramWriter::step(const std::string &x) {
   switch (random.pick(0, 14)) {
   case 0:
   case 1:
-    graph.offset += 4;
+    graph.chain().offset += 4;
     return binary("arith.addf", scoreType, x, real(1));
   case 2:
-    graph.gain *= 1.5;
-    graph.offset *= 1.5;
+    graph.chain().gain *= 1.5;
+    graph.chain().offset *= 1.5;
     return binary("arith.mulf", scoreType, x,
                   number(random.of({0.5, -0.5, 0.75, 1.0, 1.5, -1.0})));
   case 3: {
@@ -316,13 +316,13 @@ std::string ProgramWriter::step(const std::string &x) {
     return binary("arith.mulf", scoreType, t, cap);
   }
   case 4: {
-    graph.offset += 4;
+    graph.chain().offset += 4;
     std::string c = condition(1), y = real(1);
     return define("arith.select " + c + ", " + x + ", " + y + " : " +
                   scoreType);
   }
   case 5: { // a branch
-    graph.offset += 4;
+    graph.chain().offset += 4;
     std::string c = condition(1), y = real(0);
     return define("scf.if " + c + " -> " + scoreType + " {\n  %y" +
                   std::to_string(count) + " = arith.addf " + x + ", " + y +
@@ -331,23 +331,23 @@ std::string ProgramWriter::step(const std::string &x) {
                   "\n} else {\n  scf.yield " + x + " : " + scoreType + "\n}");
   }
   case 6:
-    graph.offset += 4;
+    graph.chain().offset += 4;
     return binary(random.of({"arith.maximumf", "arith.minimumf"}), scoreType, x,
                   real(1));
   case 7:
     return unary(random.of({"arith.negf", "math.absf"}), x);
   case 8:
-    graph.offset += 1;
+    graph.chain().offset += 1;
     return unary(random.of({"math.erf", "math.atan", "math.tanh"}), x);
   case 9: { // sine of what is small: the reduction of large arguments is coarse
-    graph.offset += 8;
+    graph.chain().offset += 8;
     std::string t = unary("math.tanh", x);
     return unary(random.of({"math.sin", "math.cos", "math.exp", "math.exp2",
                             "math.expm1"}),
                  t);
   }
   case 10: {
-    graph.offset += 1;
+    graph.chain().offset += 1;
     std::string square = binary("arith.mulf", scoreType, x, x);
     std::string sum = binary("arith.addf", scoreType, square, number(1));
     return random.chance(50)
@@ -355,12 +355,13 @@ std::string ProgramWriter::step(const std::string &x) {
                : binary("arith.mulf", scoreType, x, unary("math.rsqrt", sum));
   }
   case 11: {
-    graph.offset += 4;
+    graph.chain().offset += 4;
     std::string c = number(random.of({0.5, 1.0, -0.75}));
     std::string y = real(1);
     return define("math.fma " + x + ", " + c + ", " + y + " : " + scoreType);
   }
   case 12: { // as many users hide pairs
+    graph.dropsPairs = true;
     std::string c = condition(2);
     std::string bits = scoreType == "f64" ? "0xFFF0000000000000" : "0xFF800000";
     std::string hidden = constant(bits, scoreType);
@@ -374,7 +375,7 @@ std::string ProgramWriter::step(const std::string &x) {
                                                         magnitude, number(1)));
   }
   default: // what follows no longer knows the score
-    graph.offset += 4;
+    graph.chain().offset += 4;
     return real(2);
   }
 }

@@ -23,8 +23,9 @@ namespace attn::fuzz {
 /// %score or %p. New captures become arguments of the graph.
 class ProgramWriter {
 public:
-  ProgramWriter(Random &random, Graph &graph, std::string scoreType)
-      : random(random), graph(graph), scoreType(std::move(scoreType)) {}
+  ProgramWriter(Random &random, Graph &graph, ElementType scoreType)
+      : random(random), graph(graph),
+        scoreType(elementTypeName(scoreType).str()) {}
 
   /// The names of an index, an i1, a float, a new score and a new weight.
   std::string integer(int depth);
