@@ -20,8 +20,7 @@
 namespace attn::fuzz {
 
 /// The arguments of a program on pairs.
-inline constexpr char kIndices[] =
-    "%b: index, %h: index, %i: index, %j: index";
+inline constexpr char kIndices[] = "%b: index, %h: index, %i: index, %j: index";
 
 class GraphMaker {
 public:
@@ -73,8 +72,7 @@ private:
   /// dynamic; returns their names.
   std::vector<std::string> dims(const std::string &value,
                                 const std::vector<Extent> &shape,
-                                ElementType type,
-                                const std::vector<int> &axes);
+                                ElementType type, const std::vector<int> &axes);
   void makeChains();
   void makeFusedOp();
   void finish(std::string results, std::string types, const std::string &body);

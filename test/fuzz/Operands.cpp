@@ -67,8 +67,7 @@ std::string GraphMaker::transpose(const std::string &name, Role role,
   std::string empty = unique("%e");
   prologue += empty + " = tensor.empty(" + sizes + ") : " + to + "\n%" + name +
               " = linalg.transpose ins(%" + from + " : " + fromType +
-              ") outs(" + empty + " : " + to +
-              ") permutation = [0, 2, 1, 3]\n";
+              ") outs(" + empty + " : " + to + ") permutation = [0, 2, 1, 3]\n";
   return "%" + name;
 }
 
@@ -106,8 +105,7 @@ std::string GraphMaker::project(const std::string &name, Role role, char heads,
   std::string weight = add(matrix, Role::Weights, type,
                            {{0, width, false}, {0, count * dim, false}})
                            .typeText();
-  std::string sizes =
-      llvm::join(dims("%" + from, inputs, type, {0, 1}), ", ");
+  std::string sizes = llvm::join(dims("%" + from, inputs, type, {0, 1}), ", ");
   std::string empty = unique("%e"), zero = unique("%c"), start = unique("%e");
   std::string product = unique("%prod"), to = tensorType(outputs, type);
   std::string element = elementTypeName(type).str();
@@ -183,9 +181,8 @@ std::string GraphMaker::rotate(const std::string &value, char heads, char rows,
             tables + ")";
     graph.productGain *= 8.0;
   }
-  prologue +=
-      text + " : " +
-      tensorType(rowsShape(heads, rows, graph.headDim), type) + "\n";
+  prologue += text + " : " +
+              tensorType(rowsShape(heads, rows, graph.headDim), type) + "\n";
   graph.productRounding +=
       4 * unitRoundoff(type == ElementType::f64 ? type : ElementType::f32) +
       (elementSize(type) == 2 ? unitRoundoff(type) : 0.0);
@@ -311,8 +308,8 @@ void GraphMaker::addOperands() {
     value = addCached("v", Role::Value, graph.valueDim, graph.valueType);
   } else {
     key = addRows("k", Role::Key, 'g', 'k', graph.headDim, graph.keyType);
-    value = addRows("v", Role::Value, 'g', 'k', graph.valueDim,
-                    graph.valueType);
+    value =
+        addRows("v", Role::Value, 'g', 'k', graph.valueDim, graph.valueType);
   }
   if (graph.headDim >= 2 && random.chance(12))
     query = rotate(query, 'h', 'q', graph.queryType);

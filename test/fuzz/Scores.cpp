@@ -36,8 +36,7 @@ std::string GraphMaker::addSink() {
 
 std::string GraphMaker::program(const std::string &arguments,
                                 ProgramWriter &writer,
-                                const std::string &result,
-                                ElementType type) {
+                                const std::string &result, ElementType type) {
   return "{\n^bb0(" + arguments + "):\n" + writer.text + "  attn.yield " +
          result + " : " + elementTypeName(type).str() + "\n}";
 }
@@ -49,19 +48,18 @@ std::string GraphMaker::packedClauses() {
   // Tokens of no sequence see each other, or nothing.
   const char *outside[] = {"", random.of({"", " outside -2"})};
   for (int side : {0, 1}) {
-    std::vector<Extent> rows =
-        side ? rowsShape('g', 'k', graph.headDim)
-             : rowsShape('h', 'q', graph.headDim);
+    std::vector<Extent> rows = side ? rowsShape('g', 'k', graph.headDim)
+                                    : rowsShape('h', 'q', graph.headDim);
     std::vector<std::string> length =
-        dims(side ? key : firstQuery, rows, side ? graph.keyType : graph.queryType,
-             {2});
+        dims(side ? key : firstQuery, rows,
+             side ? graph.keyType : graph.queryType, {2});
     std::string cu = unique("cu");
     std::string bounds =
         add(cu, Role::Bounds, intType(), {{'c', 1, true}}).typeText();
     std::string type = tensorType({{0, 1, false}, rows[2]}, ElementType::i32);
     std::string name = unique("%seq");
-    std::string from = " %" + cu +
-                       (length.empty() ? "" : " length(" + length[0] + ")");
+    std::string from =
+        " %" + cu + (length.empty() ? "" : " length(" + length[0] + ")");
     prologue += name + " = attn.sequence_ids" + from + outside[side] + " : " +
                 bounds + " -> " + type + "\n";
     ids += (side ? ", " : "") + name;
@@ -129,8 +127,8 @@ std::string GraphMaker::maskClauses() {
     std::string q =
         add(queries, Role::Segments, type, {extent('b'), extent('q')})
             .typeText();
-    std::string k = add(keys, Role::Segments, type, {extent('b'), extent('k')})
-                        .typeText();
+    std::string k =
+        add(keys, Role::Segments, type, {extent('b'), extent('k')}).typeText();
     text += " segments(%" + queries + ", %" + keys + " : " + q + ", " + k + ")";
   }
   if (random.chance(20)) {
@@ -142,8 +140,7 @@ std::string GraphMaker::maskClauses() {
   if (!isPacked && random.chance(35)) {
     ProgramWriter writer(random, graph, scoreType);
     std::string visible = writer.condition(3);
-    text +=
-        " visible " + program(kIndices, writer, visible, ElementType::i1);
+    text += " visible " + program(kIndices, writer, visible, ElementType::i1);
   }
   return text;
 }
@@ -244,13 +241,13 @@ std::string GraphMaker::weightOps(std::string &weights) {
     } else {
       ProgramWriter writer(random, graph, scoreType);
       std::string weight = writer.weight();
-      text += next + " = attn.probability_map " + weights + " : " + type + " " +
-              program("%p: " + elementTypeName(scoreType).str() + ", " + kIndices,
-                      writer, weight, scoreType) +
-              "\n";
+      text +=
+          next + " = attn.probability_map " + weights + " : " + type + " " +
+          program("%p: " + elementTypeName(scoreType).str() + ", " + kIndices,
+                  writer, weight, scoreType) +
+          "\n";
     }
     weights = next;
   }
   return text;
 }
-

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExpandMathF64.h"
 #include "VectorEmitter.h"
 #include "attn/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,7 +31,7 @@ using namespace attn;
 
 namespace {
 
-/// math.exp2 of one register of f32, by the target's instructions.
+/// math.exp2 of one register of f32 or f64, by the target's instructions.
 struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
   ExpandExp2(MLIRContext *context, TargetAttr target)
       : OpRewritePattern(context, /*benefit=*/2), target(target) {}
@@ -38,11 +39,15 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
   LogicalResult matchAndRewrite(math::Exp2Op op,
                                 PatternRewriter &rewriter) const override {
     auto type = dyn_cast<VectorType>(op.getType());
-    if (!type || type.getRank() != 1 || !type.getElementType().isF32() ||
-        type.getDimSize(0) != target.getLanes())
-      return rewriter.notifyMatchFailure(op, "not one register of f32");
+    if (!type || type.getRank() != 1 ||
+        !isa<Float32Type, Float64Type>(type.getElementType()))
+      return rewriter.notifyMatchFailure(op, "not one vector of f32 or f64");
+    auto element = cast<FloatType>(type.getElementType());
+    int64_t lanes = target.getLanes(element);
+    if (type.getDimSize(0) != lanes)
+      return rewriter.notifyMatchFailure(op, "not one register");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    VectorEmitter emitter(b, target.getIsa(), target.getLanes());
+    VectorEmitter emitter(b, target.getIsa(), lanes, element);
     bool coarse =
         bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
     rewriter.replaceOp(op, emitter.expandedExp2(op.getOperand(), coarse));
@@ -108,6 +113,7 @@ class ExpandMathPass : public attn::impl::ExpandMathPassBase<ExpandMathPass> {
     }
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandExp2>(&getContext(), target);
+    populateExpandF64Patterns(patterns, target.getIsa());
     populateMathPolynomialApproximationPatterns(patterns);
     // An expansion may use another function, as log1p does log.
     FrozenRewritePatternSet frozen(std::move(patterns));

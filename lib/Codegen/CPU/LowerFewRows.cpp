@@ -45,7 +45,8 @@ public:
 
   FewRowsLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
                   TargetAttr target, FewRowsScratch scratch)
-      : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
+      : b(b), op(op),
+        e(b, target.getIsa(), op.getSchedule()->getLanes(), op.getScoreType()),
         scratch(scratch), lanes(e.getLanes()) {
     rows = cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
     headDim = cast<MemRefType>(op.getKey().getType()).getDimSize(1);
@@ -57,8 +58,10 @@ public:
     vectors = std::min<int64_t>(
         vectors, static_cast<int64_t>(llvm::divideCeil(valueDim, lanes)));
     useTiles = hasScoreTiles(op, target);
-    pairedKeys = isBF16(op.getKey());
-    pairedValues = isBF16(op.getValue()) && vectors % 2 == 0;
+    // The bits of pairs are those of f32.
+    bool takesPairs = e.getType().isF32();
+    pairedKeys = takesPairs && isBF16(op.getKey());
+    pairedValues = takesPairs && isBF16(op.getValue()) && vectors % 2 == 0;
   }
 
   LogicalResult run() {
@@ -120,7 +123,7 @@ private:
     return pieces;
   }
 
-  /// The vectors of `memref[row, first + ...]`, widened to f32.
+  /// The vectors of `memref[row, first + ...]`, widened.
   Vectors loadColumns(Value memref, Value row, Value first,
                       ArrayRef<Piece> pieces) {
     Vectors result;
@@ -139,7 +142,8 @@ private:
     return result;
   }
 
-  /// The same of an f32 tile whose rows are whole vectors in order.
+  /// The same of a tile of the computed type whose rows are whole vectors in
+  /// order.
   Vectors loadTile(Value tile, Value row, Value first, ArrayRef<Piece> pieces) {
     Vectors result;
     for (const Piece &piece : pieces) {
@@ -259,8 +263,8 @@ private:
     emitStep(whole, arith::SubIOp::create(b, keyCount, e.index(1)));
   }
 
-  /// Copies the query once a block, in f32 and with its columns in the order of
-  /// the keys.
+  /// Copies the query once a block, widened and with its columns in the order
+  /// of the keys.
   void orderQuery() {
     for (int64_t r = 0; r < rows; ++r)
       forEachColumns(
@@ -290,7 +294,7 @@ private:
       keys.push_back(last ? arith::MinSIOp::create(b, key, last).getResult()
                           : key);
     }
-    Vectors sums(lanes, e.splat(0.0f));
+    Vectors sums(lanes, e.splat(0.0));
     sums = forEachColumns(
         headDim, keyColumns(), sums,
         [&](const Columns &columns, ValueRange acc) {
@@ -379,7 +383,7 @@ private:
                   zero, valueDim);
     };
     bool isSoftmax = !op.getUnnormalized();
-    Value none = e.splat(isSoftmax ? -INFINITY : 0.0f), old = none;
+    Value none = e.splat(isSoftmax ? -INFINITY : 0.0), old = none;
     if (isSoftmax)
       old = e.broadcast(memref::LoadOp::create(b, op.getMax(), r));
     // Programs and the maximum.
@@ -389,8 +393,7 @@ private:
           Value s = e.load(scratch.weights, {r, j});
           if (op.getScale())
             s = arith::MulFOp::create(
-                b, s,
-                e.splat(static_cast<float>(op.getScale()->convertToDouble())));
+                b, s, e.splat(op.getScale()->convertToDouble()));
           Value lane = keysFrom(j);
           if (!op.getScore().empty())
             s = vectorizeProgram(e, op.getScore(),
@@ -401,7 +404,7 @@ private:
                 vectorizeProgram(e, op.getMask(), {op.getB(), head, row, lane});
             seen = arith::AndIOp::create(b, seen, visible);
             e.store(
-                arith::SelectOp::create(b, seen, e.splat(1.0f), e.splat(0.0f)),
+                arith::SelectOp::create(b, seen, e.splat(1.0), e.splat(0.0)),
                 scratch.visible, {r, j});
           }
           s = arith::SelectOp::create(b, seen, s, none);
@@ -416,16 +419,16 @@ private:
       memref::StoreOp::create(b, scalar, memref, ValueRange(r));
     };
     if (!isSoftmax)
-      return storeFirst(e.splat(1.0f), scratch.factors);
+      return storeFirst(e.splat(1.0), scratch.factors);
     max = e.maxOfLanes(max);
     // A row that has seen nothing keeps -inf; subtracting 0 instead keeps its
     // weights at 0 rather than NaN.
     Value unseen =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max, none);
-    Value base = arith::SelectOp::create(b, unseen, e.splat(0.0f), max);
+    Value base = arith::SelectOp::create(b, unseen, e.splat(0.0), max);
     Value factor = e.exp(arith::SubFOp::create(b, old, base));
     Value sum = emitLoop(
-        b, zero, keyCount, lanes, ValueRange(e.splat(0.0f)),
+        b, zero, keyCount, lanes, ValueRange(e.splat(0.0)),
         [&](Value j, ValueRange carried) -> Vectors {
           Value s = e.load(scratch.weights, {r, j});
           Value weight = e.exp(arith::SubFOp::create(b, s, base));
@@ -500,9 +503,8 @@ private:
             if (select) {
               Value flag = memref::LoadOp::create(b, scratch.visible,
                                                   ValueRange{e.index(r), j});
-              seen = arith::CmpFOp::create(
-                  b, arith::CmpFPredicate::UNE, flag,
-                  arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f)));
+              seen = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, flag,
+                                           e.constant(0.0));
             }
             for (size_t v = 0; v < count; ++v) {
               Value &sum = next[r * count + v];

@@ -39,11 +39,12 @@ Value clearEmpty(ImplicitLocOpBuilder &b, Value empty, Value x) {
   return arith::SelectOp::create(b, empty, none, x);
 }
 
-/// The constant `value` of type f32, or in all lanes.
-Value constantLike(ImplicitLocOpBuilder &b, Type type, float value) {
+/// The constant `value` of a float type, or in all lanes.
+Value constantLike(ImplicitLocOpBuilder &b, Type type, double value) {
+  TypedAttr constant = b.getFloatAttr(getElementTypeOrSelf(type), value);
   if (auto vector = dyn_cast<VectorType>(type))
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, value));
-  return constantF32(b, value);
+    constant = DenseElementsAttr::get(vector, Attribute(constant));
+  return arith::ConstantOp::create(b, constant);
 }
 
 /// Takes a sink into rows of maximum `max` and sum `sum`, which is 0 for empty
@@ -52,8 +53,8 @@ Value constantLike(ImplicitLocOpBuilder &b, Type type, float value) {
 Normalization includeSink(ImplicitLocOpBuilder &b, Value max, Value sum,
                           Value sink, function_ref<Value(Value)> exp) {
   Type type = max.getType();
-  Value none = constantLike(b, type, 0.0f), one = constantLike(b, type, 1.0f);
-  sink = toF32(b, sink);
+  Value none = constantLike(b, type, 0.0), one = constantLike(b, type, 1.0);
+  sink = convertToFloat(b, sink, getElementTypeOrSelf(type));
   if (isa<VectorType>(type))
     sink = vector::BroadcastOp::create(b, type, sink);
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
@@ -108,12 +109,12 @@ private:
   void emitRows(Value row) {
     Value sum = e.load(op.getSum(), {zero, row});
     Value empty =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, e.splat(0.0f));
-    Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), sum);
-    Value reciprocal = arith::DivFOp::create(b, e.splat(1.0f), divisor);
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, e.splat(0.0));
+    Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0), sum);
+    Value reciprocal = arith::DivFOp::create(b, e.splat(1.0), divisor);
     Normalization sink;
     if (op.getUnnormalized())
-      reciprocal = e.splat(1.0f);
+      reciprocal = e.splat(1.0);
     if (op.getSink()) {
       sink = includeSink(b, e.load(op.getMax(), {zero, row}), sum, op.getSink(),
                          [&](Value x) { return e.exp(x); });
@@ -138,7 +139,7 @@ private:
                   Value empty) {
     SmallVector<Value> square;
     for (int64_t d = 0; d < lanes; ++d) {
-      Value x = e.splat(0.0f);
+      Value x = e.splat(0.0);
       if (d < width) {
         x = loadAcc(arith::AddIOp::create(b, column, e.index(d)), row);
         x = clearEmpty(b, empty, arith::MulFOp::create(b, x, reciprocal));
@@ -157,10 +158,8 @@ private:
           /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(inside.thenBlock());
-      Value x = square[r];
-      if (Type type = getElementTypeOrSelf(op.getOutput().getType());
-          !type.isF32())
-        x = arith::TruncFOp::create(b, e.vectorType(type), x);
+      Value x = convertToFloat(b, square[r],
+                               getElementTypeOrSelf(op.getOutput().getType()));
       if (mask)
         e.maskedStore(x, op.getOutput(), {at, column}, mask);
       else
@@ -194,7 +193,7 @@ private:
 /// partial is exp(its maximum - the largest), and 0 for one that saw nothing.
 void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
   using Vectors = SmallVector<Value>;
-  Value zero = e.index(0), none = e.splat(0.0f);
+  Value zero = e.index(0), none = e.splat(0.0);
   Value parts = memref::DimOp::create(b, op.getAcc(), 0);
   Value rows = memref::DimOp::create(b, op.getOutput(), 0);
   Type outType = cast<MemRefType>(op.getOutput().getType()).getElementType();
@@ -225,7 +224,7 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
                            })[0];
     Value empty =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, none);
-    Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0f), total);
+    Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0), total);
     Normalization sink;
     if (op.getSink())
       sink = includeSink(b, max, total, op.getSink(),
@@ -243,8 +242,7 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
         x = arith::MulFOp::create(b, x, sink.factor);
       else if (!op.getUnnormalized())
         x = arith::DivFOp::create(b, x, divisor);
-      if (!outType.isF32())
-        x = arith::TruncFOp::create(b, e.vectorType(outType), x);
+      x = convertToFloat(b, x, outType);
       if (d + lanes <= valueDim)
         vector::StoreOp::create(b, x, op.getOutput(), ValueRange{r, column});
       else
@@ -260,7 +258,8 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
       }
       Value scalar = vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0});
       Type type = cast<MemRefType>(lse.getType()).getElementType();
-      memref::StoreOp::create(b, fromF32(b, scalar, type), lse, ValueRange(r));
+      memref::StoreOp::create(b, convertToFloat(b, scalar, type), lse,
+                              ValueRange(r));
     }
   });
 }
@@ -269,9 +268,9 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
 /// masks of 16-bit elements.
 bool hasVectorStores(Value memref, TargetAttr target) {
   Type type = cast<MemRefType>(memref.getType()).getElementType();
-  return hasUnitColumns(memref) &&
-         (type.isF32() || (target.getIsa() == ISA::AVX512 &&
-                           type.getIntOrFloatBitWidth() == 16));
+  return hasUnitColumns(memref) && (type.getIntOrFloatBitWidth() >= 32 ||
+                                    (target.getIsa() == ISA::AVX512 &&
+                                     type.getIntOrFloatBitWidth() == 16));
 }
 
 /// Row by row in scalars, for any layout and type.
@@ -280,7 +279,8 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value rows = memref::DimOp::create(b, op.getOutput(), 0);
   Value columns = memref::DimOp::create(b, op.getOutput(), 1);
-  Value none = constantF32(b, 0.0f), one = constantF32(b, 1.0f);
+  Type type = cast<MemRefType>(op.getAcc().getType()).getElementType();
+  Value none = constantLike(b, type, 0.0), one = constantLike(b, type, 1.0);
   forEach(b, zero, rows, [&](Value r) {
     Value sum = memref::LoadOp::create(b, op.getSum(), ValueRange{zero, r});
     Value empty =
@@ -301,7 +301,7 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
     forEach(b, zero, columns, [&](Value d) {
       Value x = memref::LoadOp::create(b, op.getAcc(), ValueRange{zero, r, d});
       x = clearEmpty(b, cleared, arith::MulFOp::create(b, x, reciprocal));
-      memref::StoreOp::create(b, fromF32(b, x, outType), op.getOutput(),
+      memref::StoreOp::create(b, convertToFloat(b, x, outType), op.getOutput(),
                               ValueRange{r, d});
     });
     if (Value lse = op.getLogSumExp()) {
@@ -310,11 +310,12 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
         Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
         Value natural =
             arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-        value = arith::SelectOp::create(b, empty, constantF32(b, -INFINITY),
-                                        natural);
+        value = arith::SelectOp::create(
+            b, empty, constantLike(b, type, -INFINITY), natural);
       }
-      Type type = cast<MemRefType>(lse.getType()).getElementType();
-      memref::StoreOp::create(b, fromF32(b, value, type), lse, ValueRange{r});
+      memref::StoreOp::create(
+          b, convertToFloat(b, value, getElementTypeOrSelf(lse.getType())), lse,
+          ValueRange{r});
     }
   });
 }
@@ -324,21 +325,25 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
 LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target) {
   auto accType = cast<MemRefType>(op.getAcc().getType());
+  auto type = dyn_cast<FloatType>(accType.getElementType());
   for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
-    if (!getElementTypeOrSelf(state.getType()).isF32())
-      return op.emitOpError("partials must be f32 to be lowered, got ")
+    if (!isa<Float32Type, Float64Type>(type) ||
+        getElementTypeOrSelf(state.getType()) != type)
+      return op.emitOpError("partials must be all f32 or all f64 to be "
+                            "lowered, got ")
              << state.getType();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  VectorEmitter e(b, target.getIsa(), target.getLanes());
+  int64_t lanes = target.getLanes(type);
+  VectorEmitter e(b, target.getIsa(), lanes, type);
   SmallVector<int64_t> strides;
   int64_t offset;
   bool rowsInnermost =
       succeeded(accType.getStridesAndOffset(strides, offset)) &&
-      strides[1] == 1 && accType.getDimSize(1) % target.getLanes() == 0;
+      strides[1] == 1 && accType.getDimSize(1) % lanes == 0;
   bool wholeRows = succeeded(accType.getStridesAndOffset(strides, offset)) &&
                    strides[2] == 1 && !ShapedType::isDynamic(strides[1]) &&
-                   strides[1] % target.getLanes() == 0;
+                   strides[1] % lanes == 0;
   bool single = accType.getDimSize(0) == 1;
   Value lse = op.getLogSumExp();
   if (wholeRows && hasUnitColumns(op.getOutput()))
@@ -349,7 +354,7 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
            << accType;
   else if (rowsInnermost && hasVectorStores(op.getOutput(), target) &&
            (!lse || (hasUnitColumns(lse) &&
-                     getElementTypeOrSelf(lse.getType()).isF32())))
+                     getElementTypeOrSelf(lse.getType()) == type)))
     MergeLowering(b, e, op).run();
   else
     mergeScalars(b, op);

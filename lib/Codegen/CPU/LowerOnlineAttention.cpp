@@ -60,7 +60,7 @@ static SmallVector<Value> emitProductsWithZero(VectorEmitter &e, Value value,
   int64_t offset;
   bool contiguous =
       succeeded(type.getStridesAndOffset(strides, offset)) && strides[1] == 1;
-  Value zero = e.index(0), none = e.splat(0.0f);
+  Value zero = e.index(0), none = e.splat(0.0);
   // Several sums, so that no addition waits for the one before.
   Vectors init(contiguous
                    ? std::min<int64_t>(4, static_cast<int64_t>(
@@ -74,9 +74,8 @@ static SmallVector<Value> emitProductsWithZero(VectorEmitter &e, Value value,
                           [&](Value d, ValueRange inner) -> Vectors {
                             Value x = memref::LoadOp::create(b, value,
                                                              ValueRange{j, d});
-                            if (!x.getType().isF32())
-                              x = arith::ExtFOp::create(b, b.getF32Type(), x);
-                            return {e.fma(e.broadcast(x), none, inner[0])};
+                            x = e.broadcast(e.convert(x));
+                            return {e.fma(x, none, inner[0])};
                           });
         Vectors next(carried);
         for (int64_t d = 0; d < columns; d += lanes) {
@@ -120,7 +119,7 @@ MovedMaximum attn::emitMovedMaximum(VectorEmitter &e, ValueRange old,
   for (auto [before, after] : llvm::zip_equal(old, larger)) {
     Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, after,
                                          e.splat(-INFINITY));
-    Value base = arith::SelectOp::create(b, unseen, e.splat(0.0f), after);
+    Value base = arith::SelectOp::create(b, unseen, e.splat(0.0), after);
     moved.base.push_back(base);
     moved.factor.push_back(e.exp(arith::SubFOp::create(b, before, base)));
   }
@@ -134,7 +133,8 @@ public:
   OnlineAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
                           TargetAttr target, Value weights,
                           ScratchAllocator allocate)
-      : b(b), op(op), e(b, target.getIsa(), op.getSchedule()->getLanes()),
+      : b(b), op(op),
+        e(b, target.getIsa(), op.getSchedule()->getLanes(), op.getScoreType()),
         programs(e, op, op.getSchedule()->getRegisters()[1], allocate),
         weights(weights) {
     ScheduleAttr schedule = *op.getSchedule();
@@ -150,14 +150,13 @@ public:
   LogicalResult run() {
     for (Value state : {op.getQuery(), op.getAcc(), op.getMax(), op.getSum()}) {
       auto type = cast<MemRefType>(state.getType());
-      if (!type.hasStaticShape() || !type.getElementType().isF32())
-        return op.emitOpError("query and state tiles must be static and f32 to "
-                              "be lowered, got ")
-               << type;
+      if (!type.hasStaticShape() || type.getElementType() != e.getType())
+        return op.emitOpError("query and state tiles must be static and ")
+               << e.getType() << " to be lowered, got " << type;
     }
     for (Value block : {op.getKey(), op.getValue()}) {
       auto type = cast<MemRefType>(block.getType());
-      if (type.getElementTypeBitWidth() > 32)
+      if (type.getElementTypeBitWidth() > e.getType().getWidth())
         return op.emitOpError("has no kernel for the element type ")
                << type.getElementType();
     }
@@ -282,7 +281,7 @@ private:
         [&](Value d, ValueRange carried) -> Vectors {
           Vectors next(carried), queries;
           Value weight = e.broadcast(
-              toF32(b, memref::LoadOp::create(b, op.getAdditive(), d)));
+              e.convert(memref::LoadOp::create(b, op.getAdditive(), d)));
           for (int64_t v = 0; v < vectors; ++v)
             queries.push_back(query(d, v));
           for (int64_t r = 0; r < keyRows; ++r) {
@@ -315,7 +314,7 @@ private:
     bool scaled = op.getScale() && !op.getScale()->isExactlyValue(1.0);
     bool program = programs.hasScore() || scaled;
     Vectors init, keys;
-    Value none = e.splat(0.0f);
+    Value none = e.splat(0.0);
     Value hidden = op.getUnnormalized() ? none : e.splat(-INFINITY);
     for (int64_t r = 0; r < keyRows; ++r) {
       keys.push_back(clampKey(j, r));
@@ -323,8 +322,8 @@ private:
         init.push_back(program || start.empty() ? none : start[v]);
     }
     auto key = [&](Value d, int64_t r) {
-      return e.broadcast(toF32(
-          b, memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
+      return e.broadcast(e.convert(
+          memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
     };
     auto query = [&](Value d, int64_t v) {
       return e.load(queryT, {d, add(group, v * lanes)});
@@ -339,8 +338,7 @@ private:
         if (program) {
           if (scaled)
             s = arith::MulFOp::create(
-                b, s,
-                e.splat(static_cast<float>(op.getScale()->convertToDouble())));
+                b, s, e.splat(op.getScale()->convertToDouble()));
           if (programs.hasScore())
             s = programs.score(s, key, v);
           if (!start.empty())
@@ -383,11 +381,8 @@ private:
   Value countOf(Value j) {
     Value exists =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, j, keyCount);
-    auto constant = [&](float value) {
-      return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-    };
     return e.broadcast(
-        arith::SelectOp::create(b, exists, constant(1.0f), constant(0.0f)));
+        arith::SelectOp::create(b, exists, e.constant(1.0), e.constant(0.0)));
   }
 
   void emitGroup(Value groupOffset) {
@@ -489,7 +484,7 @@ private:
     Vectors start, sums;
     for (Value m : max) {
       start.push_back(arith::NegFOp::create(b, m));
-      sums.push_back(e.splat(0.0f));
+      sums.push_back(e.splat(0.0));
     }
     sums = emitLoop(
         b, keyBegin, keyEnd, keyRows, sums,
@@ -544,7 +539,7 @@ private:
                               });
     MovedMaximum moved = emitMovedMaximum(e, max, newMax);
     Vectors base = moved.base, factor = moved.factor;
-    Vectors sums(vectors, e.splat(0.0f));
+    Vectors sums(vectors, e.splat(0.0));
     sums = emitLoop(b, keyBegin, keyEnd, 1, sums,
                     [&](Value j, ValueRange carried) -> Vectors {
                       Vectors next(carried);
@@ -601,9 +596,8 @@ private:
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(e.load(accT, {add(d, r), stateIndex(v)}));
     auto value = [&](Value j, int64_t r) {
-      return e.broadcast(
-          toF32(b, memref::LoadOp::create(b, op.getValue(),
-                                          ValueRange{j, add(d, r)})));
+      return e.broadcast(e.convert(
+          memref::LoadOp::create(b, op.getValue(), ValueRange{j, add(d, r)})));
     };
     Vectors sums;
     if (!select) {

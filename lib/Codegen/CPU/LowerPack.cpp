@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Packing copies rows of the caller into the layout that a micro-kernel reads:
-// transposed into lanes, widened to f32, or in panels for products of pairs.
+// transposed into lanes, widened, or in panels for products of pairs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,8 @@ Value factorOf(ImplicitLocOpBuilder &b, PackOp op, Value factor, Value r) {
   if (!op.getScales())
     return factor;
   Value scale = memref::LoadOp::create(b, op.getScales(), ValueRange{r});
-  return arith::MulFOp::create(b, toF32(b, scale), factor);
+  return arith::MulFOp::create(b, convertToFloat(b, scale, factor.getType()),
+                               factor);
 }
 
 /// Row by row in scalars, for any layout and type.
@@ -56,7 +57,8 @@ void packScalars(ImplicitLocOpBuilder &b, PackOp op, Value factor) {
   auto [rows, allRows] = countRows(b, op);
   Value columns = memref::DimOp::create(b, op.getSource(), 1);
   Value allColumns = arith::ConstantIndexOp::create(b, extentsOf(destType)[1]);
-  Value none = constantF32(b, 0.0f);
+  Type type = factor.getType();
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
   auto storeAt = [&](Value value, Value r, Value d) {
     SmallVector<Value> indices{r, d};
     if (destType.getRank() == 3) {
@@ -64,14 +66,15 @@ void packScalars(ImplicitLocOpBuilder &b, PackOp op, Value factor) {
       indices = {arith::DivUIOp::create(b, d, panel), r,
                  arith::RemUIOp::create(b, d, panel)};
     }
-    memref::StoreOp::create(b, fromF32(b, value, destType.getElementType()),
+    memref::StoreOp::create(b,
+                            convertToFloat(b, value, destType.getElementType()),
                             op.getDest(), indices);
   };
   forEach(b, zero, rows, [&](Value r) {
     Value scale = factorOf(b, op, factor, r);
     forEach(b, zero, columns, [&](Value d) {
-      Value x =
-          toF32(b, memref::LoadOp::create(b, op.getSource(), ValueRange{r, d}));
+      Value x = convertToFloat(
+          b, memref::LoadOp::create(b, op.getSource(), ValueRange{r, d}), type);
       storeAt(arith::MulFOp::create(b, x, scale), r, d);
     });
     forEach(b, columns, allColumns, [&](Value d) { storeAt(none, r, d); });
@@ -102,7 +105,7 @@ void packTransposed(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
       Value x = width == lanes
                     ? e.load(op.getSource(), {row, column})
                     : e.maskedLoad(op.getSource(), {row, column},
-                                   e.firstLanes(e.index(width)), e.splat(0.0f));
+                                   e.firstLanes(e.index(width)), e.splat(0.0));
       square.push_back(arith::MulFOp::create(b, x, scale));
     }
     square = e.transpose(square);
@@ -124,12 +127,12 @@ void packTransposed(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
            });
 }
 
-/// Rows by whole vectors, widened to f32 and scaled, or copied in their own
-/// type; rows and columns past the end are 0.
+/// Rows by whole vectors, widened and scaled, or copied in their own type; rows
+/// and columns past the end are 0.
 void packRows(ImplicitLocOpBuilder &b, VectorEmitter &e, PackOp op,
               Value factor) {
   auto destType = cast<MemRefType>(op.getDest().getType());
-  bool copy = !destType.getElementType().isF32();
+  bool copy = destType.getElementType() != e.getType();
   auto type = VectorType::get({copy ? 2 * e.getLanes() : e.getLanes()},
                               destType.getElementType());
   Value zero = e.index(0);
@@ -297,14 +300,14 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
                               TargetAttr target) {
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  int64_t lanes = target.getLanes();
-  VectorEmitter e(b, target.getIsa(), lanes);
   auto source = cast<MemRefType>(op.getSource().getType());
   auto dest = cast<MemRefType>(op.getDest().getType());
-  Value factor =
-      constantF32(b, static_cast<float>(op.getFactor().convertToDouble()));
   Type from = source.getElementType(), to = dest.getElementType();
-  int64_t vectorColumns = to.isF32() ? lanes : 2 * lanes;
+  FloatType type = to.isF64() ? b.getF64Type() : b.getF32Type();
+  int64_t lanes = target.getLanes(type);
+  VectorEmitter e(b, target.getIsa(), lanes, type);
+  Value factor = e.constant(op.getFactor().convertToDouble());
+  int64_t vectorColumns = to == type ? lanes : 2 * lanes;
   // Vectors of 16-bit elements are masked, which AVX-512 alone can, but for
   // whole rows.
   bool isAVX512 = target.getIsa() == ISA::AVX512;
@@ -313,7 +316,8 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
   bool wholeRows =
       source.getDimSize(1) == dest.getDimSize(1) && dest.getRank() == 2;
   copies = copies && (isAVX512 || wholeRows);
-  bool widens = to.isF32() && from.getIntOrFloatBitWidth() <= 32;
+  bool widens =
+      to == type && from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
   bool unitColumns = hasUnitColumns(op.getSource());
   if (dest.getRank() == 3) {
     Value sourceT = getRowsInnermost(b, op.getSource());
@@ -333,7 +337,7 @@ LogicalResult attn::lowerPack(RewriterBase &rewriter, PackOp op,
     return success();
   }
   Value destT = getRowsInnermost(b, op.getDest());
-  if (from.isF32() && to.isF32() && unitColumns && destT &&
+  if (from == type && to == type && unitColumns && destT &&
       source.getDimSize(1) == dest.getDimSize(1) && !dest.isDynamicDim(0) &&
       dest.getDimSize(0) % lanes == 0)
     packTransposed(b, e, op, destT, factor);

@@ -279,7 +279,7 @@ void PairedAttentionLowering::emitSelectedSum(Value panel, Value d) {
         Vectors next(acc);
         Value value =
             memref::LoadOp::create(b, op.getValue(), ValueRange{panel, d, j});
-        value = e.broadcast(toF32(b, value));
+        value = e.broadcast(e.convert(value));
         // The weight of an even key is the lower half of its pair.
         Value odd = arith::RemUIOp::create(b, j, e.index(2));
         Value shift = times(arith::SubIOp::create(b, e.index(1), odd), 16);

@@ -28,7 +28,7 @@ LogicalResult lowerFill(RewriterBase &rewriter, linalg::FillOp op,
   if (!type)
     return failure();
   int64_t bits = type.getElementTypeBitWidth();
-  if (bits != 32 && bits != 16)
+  if (bits != 64 && bits != 32 && bits != 16)
     return failure();
   int64_t lanes = target.getLanes() * 32 / bits;
   SmallVector<int64_t> strides;
@@ -89,9 +89,12 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
       return op->emitOpError("must be on buffers to be lowered");
     ScheduleAttr schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
-    if (auto block = dyn_cast<OnlineAttentionOp>(op))
+    FloatType type = rewriter.getF32Type();
+    if (auto block = dyn_cast<OnlineAttentionOp>(op)) {
       schedule = block.getSchedule().value_or(ScheduleAttr());
-    if (schedule && failed(schedule.verifyTarget(op, target)))
+      type = block.getScoreType();
+    }
+    if (schedule && failed(schedule.verifyTarget(op, target, type)))
       return failure();
     if (auto pack = dyn_cast<PackOp>(op))
       return lowerPack(rewriter, pack, target);
@@ -144,8 +147,9 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       result.scores = getScratch(rewriter, op, "scores", {keys, rows});
       result.lastKeys =
           getScratch(rewriter, op, "last keys", {lanes, columns}, bf16);
-    } else if (keyType.getElementType().isBF16() ||
-               !queryType.getElementType().isF32()) {
+    } else if (queryType.getElementType() != op.getScoreType() ||
+               (keyType.getElementType().isBF16() &&
+                op.getScoreType().isF32())) {
       int64_t stored = llvm::alignTo(columns, lanes);
       result.query = getScratch(rewriter, op, "query", {rows, stored});
     }
@@ -190,13 +194,13 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     return zeros;
   }
 
-  /// A scratch of the task that `op` is in, f32 if not said otherwise, shared
-  /// by all its blocks.
+  /// A scratch of the task that `op` is in, of the type that scores are
+  /// computed in if not said otherwise, shared by all its blocks.
   Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op,
                    StringRef purpose, ArrayRef<int64_t> shape,
                    Type element = {}, int64_t number = 0) {
     auto type =
-        MemRefType::get(shape, element ? element : Type(rewriter.getF32Type()));
+        MemRefType::get(shape, element ? element : Type(op.getScoreType()));
     Block *task;
     if (auto forall = op->getParentOfType<scf::ForallOp>())
       task = forall.getBody();

@@ -326,7 +326,7 @@ Value attn::vectorizeProgram(VectorEmitter &emitter, Region &region,
 
 Value attn::keepZero(VectorEmitter &emitter, Value weight, Value mapped) {
   ImplicitLocOpBuilder &b = emitter.builder();
-  Value none = emitter.splat(0.0f);
+  Value none = emitter.splat(0.0);
   Value isZero =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight, none);
   return arith::SelectOp::create(b, isZero, none, mapped);

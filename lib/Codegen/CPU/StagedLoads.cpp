@@ -118,8 +118,8 @@ StagedLoads::StagedLoads(VectorEmitter &emitter, OnlineAttentionOp op,
           allocate("words", number, {keys / kWordKeys, rows}, b.getI32Type());
       continue;
     }
-    load.rows = allocate("staged-rows", 0, {rows, keys}, b.getF32Type());
-    load.staged = allocate("staged", number, {keys, rows}, b.getF32Type());
+    load.rows = allocate("staged-rows", 0, {rows, keys}, e.getType());
+    load.staged = allocate("staged", number, {keys, rows}, e.getType());
   }
 }
 
@@ -127,12 +127,13 @@ void StagedLoads::find(Region &program) {
   for (auto load : program.getOps<memref::LoadOp>()) {
     Type type = load.getType();
     // Narrow numbers are widened when they are staged.
-    bool isNarrow = isa<Float16Type, BFloat16Type>(type);
-    if (!type.isInteger(1) && !type.isF32() && !isNarrow)
+    bool isNarrow = isa<Float16Type, BFloat16Type, Float32Type>(type) &&
+                    type != e.getType();
+    if (!type.isInteger(1) && type != e.getType() && !isNarrow)
       continue;
-    if (isNarrow && !llvm::all_of(load->getUsers(), [](Operation *user) {
+    if (isNarrow && !llvm::all_of(load->getUsers(), [&](Operation *user) {
           auto extension = dyn_cast<arith::ExtFOp>(user);
-          return extension && extension.getType().isF32();
+          return extension && extension.getType() == e.getType();
         }))
       continue;
     Value shift;
@@ -339,9 +340,7 @@ void StagedLoads::stageNumbers(const Load &load, ValueRange leading,
                  indices.push_back(
                      clampIndex(e, add(column, t), memref, leading.size()));
                  Value value = memref::LoadOp::create(b, memref, indices);
-                 if (!value.getType().isF32())
-                   value = arith::ExtFOp::create(b, b.getF32Type(), value);
-                 memref::StoreOp::create(b, value, load.rows,
+                 memref::StoreOp::create(b, e.convert(value), load.rows,
                                          ValueRange{r, add(j, t)});
                  return {};
                });
@@ -398,7 +397,7 @@ void StagedLoads::addTo(IRMapping &known, Region &program, Value j, int64_t v) {
             arith::ConstantOp::create(b, b.getZeroAttr(type)));
       } else {
         value = e.load(load.staged, {j, row});
-        if (!use.getType().isF32())
+        if (use.getType() != e.getType())
           for (Operation *user : use->getUsers())
             known.map(user->getResult(0), value);
       }

@@ -53,7 +53,8 @@ private:
     llvm::SmallVector<mlir::memref::LoadOp> ops;
     /// What is added to `j` to give the last index, in the region, or null.
     mlir::Value shift;
-    /// Booleans: `[keys / 32, rows]` of i32. Numbers: `[keys, rows]` of f32.
+    /// Booleans: `[keys / 32, rows]` of i32. Numbers: `[keys, rows]` of what
+    /// is computed in.
     mlir::Value staged;
     /// Numbers: the rows as they come, `[rows, keys]`.
     mlir::Value rows;

@@ -23,8 +23,9 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
-/// `weights` is an f32 scratch `[keys of a block and 8, lanes of a register
-/// tile]`; `allocate` gives what the programs need.
+/// `weights` is a scratch `[keys of a block and 8, lanes of a register tile]`;
+/// `allocate` gives what the programs need. Scratch is of the type that scores
+/// are computed in.
 mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          OnlineAttentionOp op,
                                          TargetAttr target, mlir::Value weights,
@@ -34,7 +35,7 @@ mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
 /// whose features are whole tiles.
 bool hasScoreTiles(OnlineAttentionOp op, TargetAttr target);
 
-/// Scratch of `lowerFewRows`, f32: weights and visibility `[rows, keys of a
+/// Scratch of `lowerFewRows`: weights and visibility `[rows, keys of a
 /// block and one vector]`, factors `[rows]`; for narrow operands a copy of the
 /// query in whole vectors. With score tiles, that is bf16 in pairs, `[D / 2, 2
 /// rows]`, and there are f32 scores `[keys, rows]` and bf16 copies of the last

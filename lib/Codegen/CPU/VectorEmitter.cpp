@@ -13,13 +13,13 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
 
-VectorType VectorEmitter::vectorType() const {
-  return vectorType(b.getF32Type());
-}
+VectorType VectorEmitter::vectorType() const { return vectorType(type); }
 
 VectorType VectorEmitter::vectorType(Type element) const {
   return VectorType::get({lanes}, element);
@@ -29,9 +29,18 @@ Value VectorEmitter::index(int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
-Value VectorEmitter::splat(float value) {
+Value VectorEmitter::constant(double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+}
+
+Value VectorEmitter::convert(Value value) {
+  return convertToFloat(b, value, type);
+}
+
+Value VectorEmitter::splat(double value) {
   return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(vectorType(), llvm::ArrayRef<float>(value)));
+      b, DenseElementsAttr::get(vectorType(),
+                                Attribute(b.getFloatAttr(type, value))));
 }
 
 Value VectorEmitter::broadcast(Value scalar) {
@@ -45,74 +54,100 @@ Value VectorEmitter::fma(Value x, Value y, Value z) {
   return vector::FMAOp::create(b, x, y, z);
 }
 
+Value VectorEmitter::evaluatePolynomial(Value x,
+                                        llvm::ArrayRef<double> coefficients) {
+  Value sum = splat(coefficients.back());
+  for (double coefficient : llvm::reverse(coefficients.drop_back()))
+    sum = fma(sum, x, splat(coefficient));
+  return sum;
+}
+
 Value VectorEmitter::orderedMax(Value current, Value candidate) {
   Value larger =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, candidate, current);
   return arith::SelectOp::create(b, larger, candidate, current);
 }
 
-/// Minimax polynomials of 2^f on [0, 1): degree 5, 1.5e-7 relative, and degree
-/// 3, 7.5e-5.
-static constexpr float kExp2Coefficients[] = {
-    .99999994f, .69315308f, .24015361f, .05582632f, .00898934f, .00187758f};
-static constexpr float kCoarseExp2Coefficients[] = {1.0f, .695146143f,
-                                                    .227564394f, .0771190897f};
+/// Minimax polynomials of 2^f on [0, 1): degree 5, 1.5e-7 relative, degree 3,
+/// 7.5e-5, and degree 11, 3.3e-18.
+static constexpr double kExp2Coefficients[] = {.99999994, .69315308, .24015361,
+                                               .05582632, .00898934, .00187758};
+static constexpr double kCoarseExp2Coefficients[] = {1.0, .695146143,
+                                                     .227564394, .0771190897};
+static constexpr double kExp2CoefficientsF64[] = {1.0,
+                                                  0.693147180559946,
+                                                  0.2402265069590633,
+                                                  0.05550410866560225,
+                                                  0.009618129099550796,
+                                                  0.0013333558629566756,
+                                                  0.00015403512309628662,
+                                                  1.525317505556275e-05,
+                                                  1.3208367288951658e-06,
+                                                  1.0253212435718193e-07,
+                                                  6.559529322785904e-09,
+                                                  6.263466142268619e-10};
 
 Value VectorEmitter::exp2(Value t) { return math::Exp2Op::create(b, t); }
 
 Value VectorEmitter::exp(Value x) {
-  return exp2(arith::MulFOp::create(b, x, splat(kLog2E)));
+  return exp2(arith::MulFOp::create(b, x, splat(llvm::numbers::log2e)));
 }
 
 Value VectorEmitter::expandedExp2(Value t, bool coarse) {
+  bool isF64 = type.isF64();
   auto polynomial = [&](Value f) {
-    llvm::ArrayRef<float> coefficients = kExp2Coefficients;
+    if (isF64)
+      return evaluatePolynomial(f, kExp2CoefficientsF64);
     if (coarse)
-      coefficients = kCoarseExp2Coefficients;
-    Value p = splat(coefficients.back());
-    for (float coefficient : llvm::reverse(coefficients.drop_back()))
-      p = fma(p, f, splat(coefficient));
-    return p;
+      return evaluatePolynomial(f, kCoarseExp2Coefficients);
+    return evaluatePolynomial(f, kExp2Coefficients);
   };
 
   if (isa == ISA::AVX512) {
-    // vreduceps gives t - floor(t), vscalefps p * 2^floor(t): exact at both
+    // vreduce gives t - floor(t), vscalef p * 2^floor(t): exact at both
     // infinities and for denormal results.
     auto intrinsic = [&](llvm::StringRef name, ValueRange operands) {
+      auto full =
+          ("llvm.x86.avx512.mask." + name + (isF64 ? ".pd" : ".ps") + ".512")
+              .str();
       return LLVM::CallIntrinsicOp::create(b, t.getType(),
-                                           b.getStringAttr(name), operands)
+                                           b.getStringAttr(full), operands)
           .getResult(0);
     };
     Value imm = arith::ConstantOp::create(b, b.getI32IntegerAttr(9));
-    Value mask = arith::ConstantOp::create(b, b.getI16IntegerAttr(-1));
+    Value mask = arith::ConstantOp::create(
+        b, b.getIntegerAttr(b.getIntegerType(lanes), -1));
     Value rounding = arith::ConstantOp::create(b, b.getI32IntegerAttr(4));
-    Value f = intrinsic("llvm.x86.avx512.mask.reduce.ps.512",
-                        {t, imm, t, mask, rounding});
+    Value f = intrinsic("reduce", {t, imm, t, mask, rounding});
     Value p = polynomial(f);
-    return intrinsic("llvm.x86.avx512.mask.scalef.ps.512",
-                     {p, t, p, mask, rounding});
+    return intrinsic("scalef", {p, t, p, mask, rounding});
   }
 
   // Clamp so that the exponent field cannot overflow; both selects keep a NaN.
-  // A far-away key weighs 0, not 2^-126. It is computed as 2^0 first: at -126
-  // the product would be denormal, which takes a hundred cycles.
-  Value zero = splat(0.0f), high = splat(127.0f);
+  // A far-away key weighs 0, not the smallest normal number. It is computed as
+  // 2^0 first: below that the product would be denormal, which takes a hundred
+  // cycles.
+  double bias = isF64 ? 1023 : 127;
+  int64_t mantissaBits = isF64 ? 52 : 23;
+  Value zero = splat(0.0), high = splat(bias);
   Value vanishes =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, t, splat(-126.0f));
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, t, splat(1 - bias));
   Value x = arith::SelectOp::create(b, vanishes, zero, t);
   Value beyond = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, high, x);
   x = arith::SelectOp::create(b, beyond, high, x);
-  // Adding 1.5 * 2^23 rounds to an integer that stands in the low mantissa
-  // bits; subtracting one half first makes it the floor.
-  Value magic = splat(12582912.0f);
+  // Adding 1.5 * 2^23, 2^52 for f64, rounds to an integer that stands in the
+  // low mantissa bits; subtracting one half first makes it the floor.
+  Value magic = splat(std::ldexp(1.5, mantissaBits));
   Value shifted =
-      arith::AddFOp::create(b, arith::SubFOp::create(b, x, splat(0.5f)), magic);
+      arith::AddFOp::create(b, arith::SubFOp::create(b, x, splat(0.5)), magic);
   Value floor = arith::SubFOp::create(b, shifted, magic);
   Value p = polynomial(arith::SubFOp::create(b, x, floor));
-  VectorType bits = vectorType(b.getI32Type());
-  auto integer = [&](int32_t value) {
+  Type word = b.getIntegerType(type.getWidth());
+  VectorType bits = vectorType(word);
+  auto integer = [&](int64_t value) {
     return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(bits, llvm::ArrayRef<int32_t>(value)));
+        b,
+        DenseElementsAttr::get(bits, Attribute(b.getIntegerAttr(word, value))));
   };
   // 2^floor(t) as a float: the integer moves into the exponent, whose bias is
   // the bits of 1. Multiplying by it, unlike adding to the exponent of p, keeps
@@ -120,8 +155,8 @@ Value VectorEmitter::expandedExp2(Value t, bool coarse) {
   Value exponent = arith::AddIOp::create(
       b,
       arith::ShLIOp::create(b, arith::BitcastOp::create(b, bits, shifted),
-                            integer(23)),
-      integer(0x3f800000));
+                            integer(mantissaBits)),
+      integer(static_cast<int64_t>(bias) << mantissaBits));
   Value result = arith::MulFOp::create(
       b, p, arith::BitcastOp::create(b, vectorType(), exponent));
   return arith::SelectOp::create(b, vanishes, zero, result);
@@ -158,10 +193,7 @@ Value VectorEmitter::loadWidened(Value memref, ValueRange indices, Value mask) {
         arith::ConstantOp::create(b, b.getZeroAttr(type)));
   else
     value = vector::LoadOp::create(b, type, memref, indices);
-  if (element.isInteger())
-    return arith::SIToFPOp::create(b, vectorType(), value);
-  return element.isF32() ? value
-                         : arith::ExtFOp::create(b, vectorType(), value);
+  return convert(value);
 }
 
 std::pair<Value, Value> VectorEmitter::loadBF16Pairs(Value memref,
@@ -346,26 +378,17 @@ attn::emitOuterProduct(VectorEmitter &emitter, Value lower, Value upper,
       });
 }
 
-Value attn::constantF32(ImplicitLocOpBuilder &b, float value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-}
-
-Value attn::toF32(ImplicitLocOpBuilder &b, Value scalar) {
-  if (scalar.getType().isF32())
-    return scalar;
-  if (scalar.getType().isInteger())
-    return arith::SIToFPOp::create(b, b.getF32Type(), scalar);
-  if (scalar.getType().getIntOrFloatBitWidth() > 32)
-    return arith::TruncFOp::create(b, b.getF32Type(), scalar);
-  return arith::ExtFOp::create(b, b.getF32Type(), scalar);
-}
-
-Value attn::fromF32(ImplicitLocOpBuilder &b, Value scalar, Type type) {
-  if (type.isF32())
-    return scalar;
-  if (type.getIntOrFloatBitWidth() > 32)
-    return arith::ExtFOp::create(b, type, scalar);
-  return arith::TruncFOp::create(b, type, scalar);
+Value attn::convertToFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
+  Type from = getElementTypeOrSelf(value.getType()), to = type;
+  if (from == type)
+    return value;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    to = vector.clone(type);
+  if (from.isInteger())
+    return arith::SIToFPOp::create(b, to, value);
+  if (from.getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    return arith::TruncFOp::create(b, to, value);
+  return arith::ExtFOp::create(b, to, value);
 }
 
 bool attn::hasUnitColumns(Value memref) {

@@ -23,25 +23,39 @@ namespace attn {
 
 inline constexpr float kLog2E = 1.44269504f;
 
-/// Emits f32 vector code for one instruction set at the builder's insertion
-/// point. All values are `vector<lanes x f32>` unless said otherwise.
+/// Emits vector code for one instruction set at the builder's insertion point.
+/// It computes in one type, f32 or f64: all values are `vector<lanes x type>`
+/// unless said otherwise.
 class VectorEmitter {
 public:
+  VectorEmitter(mlir::ImplicitLocOpBuilder &builder, ISA isa, int64_t lanes,
+                mlir::FloatType type)
+      : b(builder), isa(isa), lanes(lanes), type(type) {}
+  /// Computes in f32.
   VectorEmitter(mlir::ImplicitLocOpBuilder &builder, ISA isa, int64_t lanes)
-      : b(builder), isa(isa), lanes(lanes) {}
+      : VectorEmitter(builder, isa, lanes, builder.getF32Type()) {}
 
   mlir::ImplicitLocOpBuilder &builder() { return b; }
   int64_t getLanes() const { return lanes; }
+  /// What is computed in.
+  mlir::FloatType getType() const { return type; }
   mlir::VectorType vectorType() const;
   mlir::VectorType vectorType(mlir::Type element) const;
 
   mlir::Value index(int64_t value);
+  /// A scalar of the computed type.
+  mlir::Value constant(double value);
+  /// Any number, a scalar or on lanes, in the computed type.
+  mlir::Value convert(mlir::Value value);
   /// `value` in every lane.
-  mlir::Value splat(float value);
+  mlir::Value splat(double value);
   mlir::Value broadcast(mlir::Value scalar);
 
   /// `x * y + z`, fused where the hardware can.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
+  /// The sum of `coefficients[n] * x^n`.
+  mlir::Value evaluatePolynomial(mlir::Value x,
+                                 llvm::ArrayRef<double> coefficients);
   /// The larger lane; a NaN in `candidate` leaves `current`. One instruction,
   /// unlike `arith.maximumf`.
   mlir::Value orderedMax(mlir::Value current, mlir::Value candidate);
@@ -49,19 +63,20 @@ public:
   mlir::Value exp2(mlir::Value t);
   /// e^x by `exp2`: the factor log2(e) comes after a maximum was subtracted.
   mlir::Value exp(mlir::Value x);
-  /// 2^t to 2.3 ulp, or `coarse` to 7.5e-5, in plain arithmetic: NaN for NaN, 0
-  /// for t below -126 and for -inf, and something above 2^126 or infinite for t
-  /// above 127.
+  /// 2^t to 2.3 ulp of f32 or 1.5 ulp of f64, or of f32 `coarse` to 7.5e-5, in
+  /// plain arithmetic: NaN for NaN, 0 for -inf and for t below the exponents of
+  /// normal numbers, and something above half of the largest number or infinite
+  /// for t above them.
   mlir::Value expandedExp2(mlir::Value t, bool coarse = false);
   /// i1: whether any lane of any of `masks` (vectors of i1 of one length) is
   /// set.
   mlir::Value anyLane(mlir::ValueRange masks);
 
-  /// `memref[..., column]` of f32 as a vector, and back.
+  /// `memref[..., column]` of the computed type as a vector, and back.
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
 
-  /// Loads of f32, f16 or bf16 elements, widened to f32; `mask` may be null.
+  /// Loads of floats or i8, widened; `mask` may be null.
   mlir::Value loadWidened(mlir::Value memref, mlir::ValueRange indices,
                           mlir::Value mask = {});
   /// `2 * lanes` bf16 elements as f32: those at even places and those at odd
@@ -103,13 +118,12 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   ISA isa;
   int64_t lanes;
+  mlir::FloatType type;
 };
 
-/// f32 scalars, and the conversion of any float from and to f32.
-mlir::Value constantF32(mlir::ImplicitLocOpBuilder &b, float value);
-mlir::Value toF32(mlir::ImplicitLocOpBuilder &b, mlir::Value scalar);
-mlir::Value fromF32(mlir::ImplicitLocOpBuilder &b, mlir::Value scalar,
-                    mlir::Type type);
+/// Any number, a scalar or on lanes, as a float of `type`.
+mlir::Value convertToFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                           mlir::Type type);
 
 /// Whether the innermost stride of `memref` is known to be 1.
 bool hasUnitColumns(mlir::Value memref);

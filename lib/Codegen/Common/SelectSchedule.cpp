@@ -57,12 +57,14 @@ ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
   // A block is prefetched while the one before it is computed: a third of L1
   // each for its keys and its values keeps memory busy and leaves nothing to be
   // evicted before it is read.
-  int64_t lanes = target.getLanes(), rowBytes = 0;
+  FloatType scores = op.getScoreType();
+  int64_t lanes = target.getLanes(scores), rowBytes = 0;
   for (Value operand : {op.getKey(), op.getValue()}) {
     auto type = cast<ShapedType>(operand.getType());
-    // Integers are read from a copy of the block in f32.
-    int64_t bits =
-        type.getElementType().isInteger() ? 32 : type.getElementTypeBitWidth();
+    // Integers are read from a copy of the block in floats.
+    int64_t bits = type.getElementType().isInteger()
+                       ? scores.getWidth()
+                       : type.getElementTypeBitWidth();
     rowBytes = std::max(rowBytes, type.getDimSize(3) * bits / 8);
   }
   int64_t keys = target.getL1() / 3 / rowBytes / lanes * lanes;
@@ -110,9 +112,11 @@ void remarkNotAdditive(AttentionOp op, Kernel kernel) {
 
 ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   int64_t groupRows = countGroupRows(op);
+  FloatType type = op.getScoreType();
+  int64_t lanes = target.getLanes(type), bytes = type.getWidth() / 8;
   bool isAdditive = static_cast<bool>(op.getAdditive());
   std::optional<ScheduleAttr> better;
-  if (groupRows > 0 && groupRows <= std::min<int64_t>(8, target.getLanes()))
+  if (groupRows > 0 && groupRows <= std::min<int64_t>(8, lanes))
     better = scheduleFewRows(op, target, groupRows);
   else if (target.getBf16() != BF16Unit::None && readsPairs(op))
     better = schedulePairs(target);
@@ -125,11 +129,9 @@ ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   // A tanh for each pair and feature: more of them side by side win nothing.
   if (isAdditive)
     registers = {2, 2};
-  int64_t lanes = target.getLanes();
   int64_t rowBytes = 0;
   for (Value operand : {op.getKey(), op.getValue()})
-    rowBytes += cast<ShapedType>(operand.getType()).getDimSize(3) *
-                static_cast<int64_t>(sizeof(float));
+    rowBytes += cast<ShapedType>(operand.getType()).getDimSize(3) * bytes;
   // 64 rows amortise each pass over the keys when those are in L2. They are not
   // where the length of an ordinary text fills it: twice the rows then halve
   // what comes from farther away, if queries and output leave room in L2. The
@@ -143,7 +145,7 @@ ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   // queries and output.
   int64_t width = registers[1] * lanes;
   int64_t rows = std::max<int64_t>(width, wanted / width * width);
-  int64_t weightBytes = width * static_cast<int64_t>(sizeof(float));
+  int64_t weightBytes = width * bytes;
   int64_t keys = std::clamp<int64_t>(
       std::min(target.getL1() / 2 / weightBytes, target.getL2() / 8 / rowBytes),
       12, 96);
@@ -193,7 +195,7 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
     break;
   }
   error.abandon();
-  return schedule.verifyTarget(op, target);
+  return schedule.verifyTarget(op, target, op.getScoreType());
 }
 
 /// Says what was chosen, or that somebody else had chosen before.
@@ -251,7 +253,8 @@ class SelectSchedulePass
         bool isGiven = static_cast<bool>(schedule);
         if (!isGiven)
           schedule = scheduleMatrixProduct(target);
-        if (failed(schedule.verifyTarget(op, target)))
+        if (failed(schedule.verifyTarget(op, target,
+                                         Float32Type::get(&getContext()))))
           return WalkResult::interrupt();
         op->setAttr(kScheduleAttrName, schedule);
         remarkSchedule(func, op, schedule, target, isGiven);

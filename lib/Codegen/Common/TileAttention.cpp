@@ -137,10 +137,11 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   int64_t storedValueDim =
       isPaired() ? cast<MemRefType>(values.memref.getType()).getDimSize(3)
                  : valueDim;
-  acc = isPaired() ? allocate(b, {storedValueDim, tileRows})
+  Type type = op.getScoreType();
+  acc = isPaired() ? allocate(b, {storedValueDim, tileRows}, type)
                    : allocateSpread(storedValueDim);
-  max = allocate(b, {tileRows});
-  sum = allocate(b, {tileRows});
+  max = allocate(b, {tileRows}, type);
+  sum = allocate(b, {tileRows}, type);
   fill(b, acc, 0.0f);
   fill(b, max, -INFINITY);
   fill(b, sum, 0.0f);
@@ -198,7 +199,8 @@ Value AttentionTiling::loadSink(Value head) {
 
 Value AttentionTiling::allocateSpread(int64_t columns) {
   int64_t vectors = llvm::divideCeil(tileRows, schedule.getLanes());
-  Value storage = allocate(b, {columns, (vectors | 1) * schedule.getLanes()});
+  Value storage = allocate(b, {columns, (vectors | 1) * schedule.getLanes()},
+                           op.getScoreType());
   return viewBlock(storage, 0, columns, tileRows);
 }
 
@@ -221,7 +223,7 @@ void AttentionTiling::emitFewRows(Value batches) {
     SmallVector<int64_t> shape{ShapedType::kDynamic, keyHeads,
                                ShapedType::kDynamic};
     llvm::append_range(shape, tile);
-    return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()),
+    return memref::AllocOp::create(b, MemRefType::get(shape, op.getScoreType()),
                                    ValueRange{batches, parts})
         .getResult();
   };
@@ -243,7 +245,7 @@ void AttentionTiling::emitFewRows(Value batches) {
     Value firstHead = x.mul(keyHead, x.constant(group));
 
     bool exact = scalesScores();
-    Type element = exact ? Type(b.getBF16Type()) : Type(b.getF32Type());
+    Type element = exact ? b.getBF16Type() : op.getScoreType();
     int64_t storedHeadDim = llvm::alignTo(headDim, exact ? 2 * lanes : lanes);
     Value storage = memref::AllocOp::create(
         b, MemRefType::get({tileRows, storedHeadDim}, element));
@@ -373,10 +375,15 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
            << ", which has dot products";
   for (Value operand : op->getOperands().take_front(4)) {
     Type element = getElementTypeOrSelf(operand.getType());
-    if (!isa<Float32Type, Float16Type, BFloat16Type>(element) &&
+    if (!isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(element) &&
         !element.isInteger(8))
       return op.emitOpError("has no kernel for the element type ") << element;
   }
+  for (Value operand : {op.getKey(), op.getValue()})
+    if (Type element = getElementTypeOrSelf(operand.getType());
+        element.isF64() && op.getScoreType().isF32())
+      return op.emitOpError("computes in ")
+             << op.getScoreType() << ", but has operands of " << element;
   Kernel kernel = op.getSchedule()->getKernel();
   if (isPairedKernel(kernel))
     for (Value operand : op->getOperands().take_front(3))

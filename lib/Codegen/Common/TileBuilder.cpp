@@ -46,8 +46,9 @@ Value attn::transpose(ImplicitLocOpBuilder &b, Value memref) {
                                                       b.getContext())));
 }
 
-Value attn::allocate(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape) {
-  return memref::AllocOp::create(b, MemRefType::get(shape, b.getF32Type()));
+Value attn::allocate(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape,
+                     Type element) {
+  return memref::AllocOp::create(b, MemRefType::get(shape, element));
 }
 
 bool attn::isStrided(Value memref) {

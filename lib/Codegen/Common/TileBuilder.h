@@ -71,9 +71,9 @@ mlir::Value viewRows(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 /// The transposed view of a rank-2 memref.
 mlir::Value transpose(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
 
-/// A new f32 buffer; in a task, a slice of the thread's memory.
+/// A new buffer; in a task, a slice of the thread's memory.
 mlir::Value allocate(mlir::ImplicitLocOpBuilder &b,
-                     llvm::ArrayRef<int64_t> shape);
+                     llvm::ArrayRef<int64_t> shape, mlir::Type element);
 
 bool isStrided(mlir::Value memref);
 

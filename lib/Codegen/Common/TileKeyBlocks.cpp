@@ -289,13 +289,13 @@ void AttentionTiling::allocateScratch(Rows &rows) {
   bool isFewRows = schedule.getKernel() == Kernel::FeaturesInLanes;
   bool isCopied = op.getTable() || element.isInteger();
   rows.scratch = {};
-  if (isPaired() || (!isCopied && (isFewRows || element.isF32())))
+  Type scratch = op.getScoreType();
+  if (isPaired() || (!isCopied && (isFewRows || element == scratch)))
     return;
   // What is read as it comes is copied as it is.
-  Type scratch = b.getF32Type();
   if (isFewRows && rows.memref == op.getKey() && scalesScores())
     scratch = element;
-  int64_t vector = schedule.getLanes() * (scratch.isF32() ? 1 : 2);
+  int64_t vector = schedule.getLanes() * (scratch == op.getScoreType() ? 1 : 2);
   auto columns =
       static_cast<int64_t>(llvm::alignTo(type.getDimSize(3), vector));
   rows.scratch = memref::AllocOp::create(

@@ -73,12 +73,71 @@ func.func @nested(%x: vector<8xf32>) -> vector<8xf32> {
 module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
 // What has no expansion stays, with a remark; on scalars it is what it was.
 // REMARK: Function=power {{.*}}math.powf is one library call for each pair of query and key
-// REMARK-NOT: Function=
 // CHECK-LABEL: func.func private @power_task_0
 // CHECK: math.powf
 func.func private @power_task_0(%x: vector<8xf32>, %y: f32) -> (vector<8xf32>, f32) {
   %z = math.powf %x, %x : vector<8xf32>
   %w = math.powf %y, %y : f32
   return %z, %w : vector<8xf32>, f32
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+// f64: the same by a polynomial of degree 11, in registers of half as many lanes.
+// CHECK-LABEL: func.func @exp2_f64_avx512
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.pd.512"({{.*}}) : (vector<8xf64>, i32, vector<8xf64>, i8, i32)
+// CHECK-COUNT-11: vector.fma
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.pd.512"
+// CHECK-NOT: math.
+func.func @exp2_f64_avx512(%x: vector<8xf64>) -> vector<8xf64> {
+  %y = math.exp2 %x : vector<8xf64>
+  return %y : vector<8xf64>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
+// CHECK-LABEL: func.func @exp2_f64_avx2
+// CHECK: arith.constant dense<-1.022000e+03>
+// CHECK-COUNT-11: vector.fma
+// CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : vector<4xf64> to vector<4xi64>
+// CHECK: arith.shli %[[BITS]]
+// CHECK-NOT: math.
+func.func @exp2_f64_avx2(%x: vector<4xf64>) -> vector<4xf64> {
+  %y = math.exp2 %x : vector<4xf64>
+  return %y : vector<4xf64>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64", isa = portable, l1 = 32768, l2 = 1048576>} {
+// Functions of f64 that scores and sums are made of, on vectors of any length.
+// CHECK-LABEL: func.func @functions_f64
+// CHECK-NOT: math.{{exp|log|tanh}}
+// CHECK-NOT: fma
+// CHECK: return
+func.func @functions_f64(%x: vector<2xf64>, %y: vector<16xf64>) -> (vector<2xf64>, vector<16xf64>) {
+  %0 = math.exp %x : vector<2xf64>
+  %1 = math.log %0 : vector<2xf64>
+  %2 = math.tanh %y : vector<16xf64>
+  return %1, %2 : vector<2xf64>, vector<16xf64>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
+// Others are those of libm.
+// REMARK-NEXT: Function=erf_f64 {{.*}}math.erf is one library call for each pair of query and key
+// REMARK-NOT: Function=
+// CHECK-LABEL: func.func @erf_f64
+// CHECK: math.erf
+func.func @erf_f64(%x: vector<4xf64>) -> vector<4xf64> {
+  %y = math.erf %x : vector<4xf64>
+  return %y : vector<4xf64>
 }
 }

@@ -94,3 +94,14 @@ func.func @wide_keys(%q: memref<4x64xbf16>, %k: memref<?x64xf32>, %v: memref<?x6
   attn.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xf32>, memref<?x64xf32>) outs(%acc, %max, %sum : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at (%i, %i, %i, %i) scale 0.125 schedule(<kernel = features_in_lanes, tile = [4, 32], registers = [4, 4], lanes = 16>)
   return
 }
+
+// f64: no pairs, whatever the values are.
+// PAIRS-LABEL: func.func @double
+// PAIRS-NOT: vector<32xbf16>
+// PAIRS: vector.load %{{.*}} : memref<?x64xf64>, vector<8xf64>
+// PAIRS: math.exp2 %{{.*}} : vector<8xf64>
+// PAIRS: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf64>
+func.func @double(%q: memref<4x64xf64>, %k: memref<?x64xf64>, %v: memref<?x64xbf16>, %acc: memref<4x64xf64>, %max: memref<4xf64>, %sum: memref<4xf64>, %i: index) {
+  attn.online_attention ins(%q, %k, %v : memref<4x64xf64>, memref<?x64xf64>, memref<?x64xbf16>) outs(%acc, %max, %sum : memref<4x64xf64>, memref<4xf64>, memref<4xf64>) at (%i, %i, %i, %i) schedule(<kernel = features_in_lanes, tile = [4, 16], registers = [4, 4], lanes = 8>)
+  return
+}

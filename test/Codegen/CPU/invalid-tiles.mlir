@@ -32,6 +32,36 @@ func.func @other_lanes(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf3
 // -----
 
 module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @lanes_of_f32(%q: memref<16x8xf64, strided<[1, 16]>>, %k: memref<?x8xf64>, %max: memref<16xf64>, %i: index) {
+  // expected-error @below {{has a schedule of 16 lanes, but vectors of avx512 have 8 of 'f64'}}
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf64, strided<[1, 16]>>, memref<?x8xf64>, memref<?x8xf64>) outs(%q, %max, %max : memref<16x8xf64, strided<[1, 16]>>, memref<16xf64>, memref<16xf64>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @state_of_f32(%q: memref<8x8xf64, strided<[1, 8]>>, %k: memref<?x8xf64>, %max: memref<8xf32>, %i: index) {
+  // expected-error @below {{query and state tiles must be static and 'f64' to be lowered, got 'memref<8xf32>'}}
+  attn.online_attention ins(%q, %k, %k : memref<8x8xf64, strided<[1, 8]>>, memref<?x8xf64>, memref<?x8xf64>) outs(%q, %max, %max : memref<8x8xf64, strided<[1, 8]>>, memref<8xf32>, memref<8xf32>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [8, 4], registers = [2, 1], lanes = 8>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @partials_of_two_types(%acc: memref<1x8x8xf64>, %max: memref<1x8xf32>, %o: memref<?x8xf64>) {
+  // expected-error @below {{partials must be all f32 or all f64 to be lowered, got 'memref<1x8xf32>'}}
+  attn.merge_partials ins(%acc, %max, %max : memref<1x8x8xf64>, memref<1x8xf32>, memref<1x8xf32>) outs(%o : memref<?x8xf64>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
 func.func @no_schedule(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %max: memref<16xf32>, %i: index) {
   // expected-error @below {{has no schedule to be lowered by}}
   attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>, memref<?x8xf32>) outs(%q, %max, %max : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i)

@@ -163,4 +163,30 @@ func.func @merge(%acc: memref<1x16x20xf32, strided<[1, 1, 16]>>, %max: memref<1x
   attn.merge_partials ins(%acc, %max, %sum : memref<1x16x20xf32, strided<[1, 1, 16]>>, memref<1x16xf32>, memref<1x16xf32>) outs(%o : memref<?x20xf32>)
   return
 }
+
+// f64: vectors of half as many rows, state and scratch of f64. Values of f32 are
+// widened where they are read.
+// CHECK-LABEL: func.func @double
+// CHECK: memref.alloc() : memref<12x8xf64>
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf64>, vector<8xf64>)
+// CHECK: %[[EXPONENT:.*]] = arith.constant dense<1.4426950408889634> : vector<8xf64>
+// CHECK: arith.mulf %{{.*}}, %[[EXPONENT]]
+// CHECK: math.exp2 %{{.*}} : vector<8xf64>
+// CHECK: arith.extf %{{.*}} : f32 to f64
+// CHECK-NOT: xf32>
+// CHECK: return
+func.func @double(%q: memref<8x8xf64, strided<[1, 8]>>, %k: memref<?x8xf64>, %v: memref<?x8xf32>, %acc: memref<8x8xf64, strided<[1, 8]>>, %max: memref<8xf64>, %sum: memref<8xf64>, %i: index) {
+  attn.online_attention ins(%q, %k, %v : memref<8x8xf64, strided<[1, 8]>>, memref<?x8xf64>, memref<?x8xf32>) outs(%acc, %max, %sum : memref<8x8xf64, strided<[1, 8]>>, memref<8xf64>, memref<8xf64>) at(%i, %i, %i, %i) schedule(<kernel = queries_in_lanes, tile = [8, 4], registers = [2, 1], lanes = 8>)
+  return
+}
+
+// CHECK-LABEL: func.func @double_ends
+// CHECK: vector.load %{{.*}} : memref<?x8xf64>, vector<8xf64>
+// CHECK-COUNT-24: vector.shuffle {{.*}} : vector<8xf64>, vector<8xf64>
+// CHECK: math.log %{{.*}} : vector<8xf64>
+func.func @double_ends(%x: memref<?x8xf64>, %q: memref<8x8xf64, strided<[1, 8]>>, %acc: memref<1x8x8xf64, strided<[64, 1, 8]>>, %max: memref<1x8xf64>, %sum: memref<1x8xf64>, %o: memref<?x8xf64>, %lse: memref<?xf64>) {
+  attn.pack ins(%x : memref<?x8xf64>) outs(%q : memref<8x8xf64, strided<[1, 8]>>) factor 0.125
+  attn.merge_partials ins(%acc, %max, %sum : memref<1x8x8xf64, strided<[64, 1, 8]>>, memref<1x8xf64>, memref<1x8xf64>) outs(%o, %lse : memref<?x8xf64>, memref<?xf64>)
+  return
+}
 }

@@ -66,6 +66,30 @@ func.func @math_of_scores(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>) ->
   return %o : tensor<?x8x?x64xf32>
 }
 
+// The same in f64, with a bias of another type.
+func.func @double(%q: tensor<?x8x?x64xf64>, %k: tensor<?x2x?x64xf64>, %m: tensor<?x?xi1>, %bias: tensor<8x?x?xf32>) -> tensor<?x8x?x64xf64> {
+  %s = attn.qk %q, %k : tensor<?x8x?x64xf64>, tensor<?x2x?x64xf64> -> tensor<?x8x?x?xf64>
+  %t = attn.softcap %s at 30.0 : tensor<?x8x?x?xf64>
+  %u = attn.bias %t, %bias : tensor<?x8x?x?xf64>, tensor<8x?x?xf32>
+  %v = attn.score_map %u : tensor<?x8x?x?xf64> {
+  ^bb0(%score: f64, %b: index, %h: index, %i: index, %j: index):
+    %0 = math.exp %score : f64
+    %1 = math.log %0 : f64
+    attn.yield %1 : f64
+  }
+  %p = attn.masked_softmax %v causal(bottom_right) mask(%m : tensor<?x?xi1>) : tensor<?x8x?x?xf64>
+  %o = attn.weighted_sum %p, %k : tensor<?x8x?x?xf64>, tensor<?x2x?x64xf64> -> tensor<?x8x?x64xf64>
+  return %o : tensor<?x8x?x64xf64>
+}
+
+// And a decoding step.
+func.func @double_decode(%q: tensor<?x8x1x64xf64>, %k: tensor<?x4x?x64xf64>) -> tensor<?x8x1x64xf64> {
+  %s = attn.qk %q, %k : tensor<?x8x1x64xf64>, tensor<?x4x?x64xf64> -> tensor<?x8x1x?xf64>
+  %p = attn.masked_softmax %s : tensor<?x8x1x?xf64>
+  %o = attn.weighted_sum %p, %k : tensor<?x8x1x?xf64>, tensor<?x4x?x64xf64> -> tensor<?x8x1x64xf64>
+  return %o : tensor<?x8x1x64xf64>
+}
+
 #bsk = affine_map<(b, s, n, k) -> (b, s, k)>
 #nk = affine_map<(b, s, n, k) -> (n, k)>
 #bsn = affine_map<(b, s, n, k) -> (b, s, n)>

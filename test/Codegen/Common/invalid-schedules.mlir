@@ -66,9 +66,17 @@ func.func @other_kernel(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 
 // -----
 
-func.func @double_precision(%q: memref<1x1x?x8xf64>, %o: memref<1x1x?x8xf64>) {
-  // expected-error @below {{has no kernel for the element type 'f64'}}
-  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf64>, memref<1x1x?x8xf64>, memref<1x1x?x8xf64>) outs(%o : memref<1x1x?x8xf64>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+func.func @quadruple_precision(%q: memref<1x1x?x8xf128>, %o: memref<1x1x?x8xf128>) {
+  // expected-error @below {{has no kernel for the element type 'f128'}}
+  attn.attention ins(%q, %q, %q : memref<1x1x?x8xf128>, memref<1x1x?x8xf128>, memref<1x1x?x8xf128>) outs(%o : memref<1x1x?x8xf128>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
+  return
+}
+
+// -----
+
+func.func @double_keys(%q: memref<1x1x?x8xf32>, %k: memref<1x1x?x8xf64>) {
+  // expected-error @below {{computes in 'f32', but has operands of 'f64'}}
+  attn.attention ins(%q, %k, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf64>, memref<1x1x?x8xf32>) outs(%q : memref<1x1x?x8xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>)
   return
 }
 

@@ -77,6 +77,26 @@ func.func @bf16(%q: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tens
   return %o : tensor<?x8x?x64xbf16>
 }
 
+// f64: half of the lanes, and twice the bytes of a row.
+// CHECK-LABEL: func.func @double
+// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [96, 60], registers = [6, 4], lanes = 8>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 4>)
+// PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 2>)
+func.func @double(%q: tensor<?x8x?x64xf64>, %init: tensor<?x8x?x64xf64>) -> tensor<?x8x?x64xf64> {
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf64>, tensor<?x8x?x64xf64>, tensor<?x8x?x64xf64>) outs(%init : tensor<?x8x?x64xf64>) scale 1.0 -> tensor<?x8x?x64xf64>
+  return %o : tensor<?x8x?x64xf64>
+}
+
+// Three heads of one row are more than two lanes.
+// CHECK-LABEL: func.func @decode_double
+// AVX512: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 16], registers = [4, 4], lanes = 8, split = 2048>)
+// AVX2: attn.attention {{.*}} schedule(<kernel = features_in_lanes, tile = [4, 20], registers = [6, 2], lanes = 4, split = 2048>)
+// PORTABLE: kernel = queries_in_lanes
+func.func @decode_double(%q: tensor<?x6x1x64xf64>, %k: tensor<?x2x?x64xf64>, %init: tensor<?x6x1x64xf64>) -> tensor<?x6x1x64xf64> {
+  %o = attn.attention ins(%q, %k, %k : tensor<?x6x1x64xf64>, tensor<?x2x?x64xf64>, tensor<?x2x?x64xf64>) outs(%init : tensor<?x6x1x64xf64>) scale 1.0 -> tensor<?x6x1x64xf64>
+  return %o : tensor<?x6x1x64xf64>
+}
+
 // One that is wider is widened with all others.
 // CHECK-LABEL: func.func @mixed
 // TILES-LABEL: func.func @mixed

@@ -188,3 +188,22 @@ func.func @constant(%q: tensor<?x8x?x64xf32>, %o: tensor<?x8x?x64xf32>, %g: tens
   } -> tensor<?x8x?x64xf32>
   return %r : tensor<?x8x?x64xf32>
 }
+
+// -----
+
+// Weights of f64 need a log-sum-exp of f64, whatever is asked for.
+// CHECK-LABEL: func.func @double
+// CHECK-SAME: %[[L:[^:]*]]: tensor<1x1x5xf32>)
+// CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x1x5xf64>
+// CHECK: %[[FIRST:.*]]:2 = attn.attention {{.*}} outs(%{{.*}}, %[[EMPTY]] : tensor<1x1x5x1xf64>, tensor<1x1x5xf64>)
+// CHECK: attn.attention {{.*}} unnormalized score {
+// CHECK: tensor.extract %[[FIRST]]#1[{{.*}}] : tensor<1x1x5xf64>
+// CHECK: linalg.map { arith.truncf } ins(%[[FIRST]]#1 : tensor<1x1x5xf64>) outs(%[[L]] : tensor<1x1x5xf32>)
+func.func @double(%q: tensor<1x1x5x8xf64>, %l: tensor<1x1x5xf32>) -> (tensor<1x1x5x8xf64>, tensor<1x1x5xf32>) {
+  %r:2 = attn.attention ins(%q, %q, %q : tensor<1x1x5x8xf64>, tensor<1x1x5x8xf64>, tensor<1x1x5x8xf64>) outs(%q, %l : tensor<1x1x5x8xf64>, tensor<1x1x5xf32>) scale 1.0 probability {
+  ^bb0(%p: f64, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.mulf %p, %p : f64
+    attn.yield %x : f64
+  } -> tensor<1x1x5x8xf64>, tensor<1x1x5xf32>
+  return %r#0, %r#1 : tensor<1x1x5x8xf64>, tensor<1x1x5xf32>
+}

@@ -70,24 +70,24 @@ func.func @other_head_counts(%q: tensor<1x4x?x8xf32>, %k: tensor<1x2x?x8xf32>, %
 
 // -----
 
-// CHECK-LABEL: func.func @double_precision
-// REMARK: Function=double_precision | Reason="fused kernels compute in f32, not in f64"
-func.func @double_precision(%q: tensor<1x1x?x8xf64>, %k: tensor<1x1x?x8xf64>) -> tensor<1x1x?x8xf64> {
-  %s = attn.qk %q, %k : tensor<1x1x?x8xf64>, tensor<1x1x?x8xf64> -> tensor<1x1x?x?xf64>
-  %p = attn.masked_softmax %s : tensor<1x1x?x?xf64>
-  %o = attn.weighted_sum %p, %k : tensor<1x1x?x?xf64>, tensor<1x1x?x8xf64> -> tensor<1x1x?x8xf64>
-  return %o : tensor<1x1x?x8xf64>
-}
-
-// -----
-
 // CHECK-LABEL: func.func @double_values
-// REMARK: Function=double_values | Reason="fused kernels compute in f32, not in f64"
+// REMARK: Function=double_values | Reason="fused kernels compute in f32 where scores are f32, not in f64"
 func.func @double_values(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>, %v: tensor<1x1x?x8xf64>) -> tensor<1x1x?x8xf64> {
   %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
   %p = attn.masked_softmax %s : tensor<1x1x?x?xf32>
   %o = attn.weighted_sum %p, %v : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf64> -> tensor<1x1x?x8xf64>
   return %o : tensor<1x1x?x8xf64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @quadruple_values
+// REMARK: Function=quadruple_values | Reason="fused kernels compute in f32 or f64, not in f128"
+func.func @quadruple_values(%q: tensor<1x1x?x8xf64>, %k: tensor<1x1x?x8xf64>, %v: tensor<1x1x?x8xf128>) -> tensor<1x1x?x8xf128> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf64>, tensor<1x1x?x8xf64> -> tensor<1x1x?x?xf64>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf64>
+  %o = attn.weighted_sum %p, %v : tensor<1x1x?x?xf64>, tensor<1x1x?x8xf128> -> tensor<1x1x?x8xf128>
+  return %o : tensor<1x1x?x8xf128>
 }
 
 // -----

@@ -527,3 +527,26 @@ func.func @pages(%table: tensor<?x?xi32>, %q: tensor<?x8x?x64xf32>, %pages: tens
   %o = attn.weighted_sum %p, %k : tensor<?x8x?x?xf32>, tensor<?x8x?x64xf32> -> tensor<?x8x?x64xf32>
   return %o : tensor<?x8x?x64xf32>
 }
+
+// -----
+
+// Scores of f64: programs are f64, and what they read is widened, once for both.
+// CHECK-LABEL: func.func @double
+// CHECK: attn.attention ins(%{{.*}} : tensor<1x1x?x8xf64>, tensor<1x1x?x8xf64>, tensor<1x1x?x8xf32>)
+// CHECK-SAME: scale 2.500000e-01 score {
+// CHECK-NEXT: ^bb0(%[[S:.*]]: f64,
+// CHECK-NEXT: %[[E:.*]] = tensor.extract %{{.*}} : tensor<?x?xf32>
+// CHECK-NEXT: %[[X:.*]] = arith.extf %[[E]] : f32 to f64
+// CHECK-NEXT: arith.addf %[[S]], %[[X]] : f64
+// CHECK: mask {
+// CHECK: arith.extf %{{.*}} : f32 to f64
+// CHECK-NEXT: arith.cmpf une, %{{.*}} : f64
+// CHECK: -> tensor<1x1x?x8xf32>
+func.func @double(%q: tensor<1x1x?x8xf64>, %k: tensor<1x1x?x8xf64>, %v: tensor<1x1x?x8xf32>, %bias: tensor<?x?xf32>) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf64>, tensor<1x1x?x8xf64> -> tensor<1x1x?x?xf64>
+  %t = attn.scale %s by 0.25 : tensor<1x1x?x?xf64>
+  %u = attn.bias %t, %bias : tensor<1x1x?x?xf64>, tensor<?x?xf32>
+  %p = attn.masked_softmax %u : tensor<1x1x?x?xf64>
+  %o = attn.weighted_sum %p, %v : tensor<1x1x?x?xf64>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}

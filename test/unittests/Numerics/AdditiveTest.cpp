@@ -15,7 +15,8 @@ namespace {
 
 using Additive = FormsTest;
 
-/// Additive scores with a weight `[A]`, or one for each head.
+/// Additive scores with a weight `[A]`, or one for each head; it is f64 where
+/// queries are.
 Form additiveForm(bool eachHead, ElementType type) {
   auto shape = [=](int64_t heads, int64_t headDim) {
     return eachHead ? Shape{heads, headDim} : Shape{headDim};
@@ -25,12 +26,15 @@ Form additiveForm(bool eachHead, ElementType type) {
             for (int64_t extent : shape(graph.heads, graph.headDim))
               extents += (extents.empty() ? "" : "x") + std::to_string(extent);
             graph.additive = "%weight";
-            graph.additiveType = AttentionGraph::tensor(extents, type);
+            graph.additiveType = AttentionGraph::tensor(
+                extents,
+                graph.queryType == ElementType::f64 ? graph.queryType : type);
             graph.extra += ", %weight: " + graph.additiveType;
           },
           [=](FormCall &call) {
             call.options.additive =
-                call.add(type, shape(call.heads, call.headDim), pattern(7));
+                call.add(call.type == ElementType::f64 ? call.type : type,
+                         shape(call.heads, call.headDim), pattern(7));
           }};
 }
 
@@ -52,11 +56,13 @@ TEST_P(Additive, WithPrograms) {
       [=](AttentionGraph &graph) {
         plain.write(graph);
         graph.scoreOps = "%t = attn.softcap %u at 1.5 : " + graph.scoresType();
+        std::string type = elementTypeName(graph.scoreElement()).str();
         graph.weightOps =
             "%w = attn.probability_map %p : " + graph.scoresType() +
-            " {\n^bb0(%p0: f32, %b: index, %h: index, %i: index, %j: "
-            "index):\n%y = arith.mulf %p0, %p0 : f32\nattn.yield %y "
-            ": f32\n}";
+            " {\n^bb0(%p0: " + type +
+            ", %b: index, %h: index, %i: index, %j: index):\n%y = arith.mulf "
+            "%p0, %p0 : " +
+            type + "\nattn.yield %y : " + type + "\n}";
       },
       [=](FormCall &call) {
         plain.fill(call);
@@ -68,6 +74,7 @@ TEST_P(Additive, WithPrograms) {
       }};
   checkForm(GetParam(), form, kFormShapes[0], "causal");
   checkForm(GetParam(), form, kFormShapes[2], "lengths");
+  checkForm(GetParam(), form, kFormShapes[6], "lengths");
 }
 
 INSTANTIATE_FORMS_TESTS(Additive);

@@ -48,9 +48,13 @@ struct AttentionGraph {
   static std::string tensor(const std::string &shape, ElementType type) {
     return "tensor<" + shape + "x" + elementTypeName(type).str() + ">";
   }
+  /// What scores and weights are computed in.
+  ElementType scoreElement() const {
+    return queryType == ElementType::f64 ? queryType : ElementType::f32;
+  }
   std::string scoresType() const {
     return tensor("?x" + std::to_string(heads) + "x" + queryRows + "x?",
-                  ElementType::f32);
+                  scoreElement());
   }
   std::string text() const {
     auto rows = [](int64_t heads, const std::string &rows, int64_t dim,

@@ -9,7 +9,7 @@
 // Every (head dim, mask kind, target) is compiled once with dynamic lengths and
 // run on pairs of lengths that sit at and around the edges of tiles and
 // vectors. A spread of the pairs runs every time; ATTN_GRID=all runs all of
-// them.
+// them. What masks and scores read beside keys is f32 in graphs of f64 too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +68,9 @@ int64_t segmentAt(int64_t position) { return position * position / 700; }
 
 /// The chain with one mask, as a user writes it. Value heads have `headDim + 3`
 /// features, so that nothing rests on equal head dims.
-AttentionGraph graph(int64_t headDim, MaskKind mask) {
+AttentionGraph graph(int64_t headDim, MaskKind mask, ElementType type) {
   AttentionGraph graph;
+  graph.queryType = graph.type = type;
   graph.heads = kHeads;
   graph.keyHeads = kKeyHeads;
   graph.headDim = headDim;
@@ -165,16 +166,14 @@ AttentionGraph graph(int64_t headDim, MaskKind mask) {
   return graph;
 }
 
-void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
-             int64_t skv) {
+void runPair(CompiledModule &module, int64_t headDim, MaskKind mask,
+             ElementType type, int64_t sq, int64_t skv) {
   SCOPED_TRACE("Sq " + std::to_string(sq) + ", Skv " + std::to_string(skv));
   bool flush = (sq + skv) % 2 == 0;
   int64_t valueDim = headDim + 3;
-  Operand q(ElementType::f32, {kBatch, kHeads, sq, headDim}, flush, pattern(0));
-  Operand k(ElementType::f32, {kBatch, kKeyHeads, skv, headDim}, flush,
-            pattern(1));
-  Operand v(ElementType::f32, {kBatch, kKeyHeads, skv, valueDim}, !flush,
-            pattern(2));
+  Operand q(type, {kBatch, kHeads, sq, headDim}, flush, pattern(0));
+  Operand k(type, {kBatch, kKeyHeads, skv, headDim}, flush, pattern(1));
+  Operand v(type, {kBatch, kKeyHeads, skv, valueDim}, !flush, pattern(2));
   std::vector<CallArgument> inputs{q.view, k.view, v.view};
 
   reference::AttentionOptions options;
@@ -285,38 +284,46 @@ void runPair(CompiledModule &module, int64_t headDim, MaskKind mask, int64_t sq,
   // and their rounding grows with them.
   double spread =
       std::max(1.0, 0.375 * std::sqrt(static_cast<double>(headDim)));
-  double bound = attentionBound(ElementType::f32, 1.5) * spread;
-  expectAttention(run(module, inputs, ElementType::f32,
-                      {kBatch, kHeads, sq, valueDim}, /*threads=*/1, flush),
+  double bound = attentionBound(type, 1.5) * spread;
+  expectAttention(run(module, inputs, type, {kBatch, kHeads, sq, valueDim},
+                      /*threads=*/1, flush),
                   q, k, v, options, bound);
 }
 
-class AttentionGrid : public testing::TestWithParam<const char *> {};
+class AttentionGrid : public testing::TestWithParam<const char *> {
+protected:
+  /// Of every `stride` kernels, one is run; all, if asked.
+  void runGrid(ElementType type, size_t stride) {
+    SKIP_UNLESS_EXECUTABLE(GetParam());
+    size_t turn = 0;
+    for (int64_t headDim : kHeadDims)
+      for (auto [mask, name] : kMasks) {
+        if (!runAll() && ++turn % stride)
+          continue;
+        SCOPED_TRACE("D " + std::to_string(headDim) + ", mask " + name);
+        std::unique_ptr<CompiledModule> module =
+            compile(graph(headDim, mask, type).text(), GetParam());
+        ASSERT_TRUE(module);
+        size_t pair = turn;
+        for (int64_t sq : kLengths)
+          for (int64_t skv : kLengths)
+            if (runAll() || ++pair % 17 == 0)
+              runPair(*module, headDim, mask, type, sq, skv);
+        if (HasFailure())
+          return;
+      }
+  }
+};
 
+/// The named targets take every third kernel, each another third of the head
+/// dims for a mask kind.
 TEST_P(AttentionGrid, MatchesF64) {
-  SKIP_UNLESS_EXECUTABLE(GetParam());
-
-  size_t turn = 0;
-  size_t stride = llvm::StringRef(GetParam()) == "native" ? 1 : 3;
-  for (int64_t headDim : kHeadDims)
-    for (auto [mask, name] : kMasks) {
-      // The named targets take every third kernel, each another third of the
-      // head dims for a mask kind.
-      if (!runAll() && ++turn % stride)
-        continue;
-      SCOPED_TRACE("D " + std::to_string(headDim) + ", mask " + name);
-      std::unique_ptr<CompiledModule> module =
-          compile(graph(headDim, mask).text(), GetParam());
-      ASSERT_TRUE(module);
-      size_t pair = turn;
-      for (int64_t sq : kLengths)
-        for (int64_t skv : kLengths)
-          if (runAll() || ++pair % 17 == 0)
-            runPair(*module, headDim, mask, sq, skv);
-      if (HasFailure())
-        return;
-    }
+  bool isNative = llvm::StringRef(GetParam()) == "native";
+  runGrid(ElementType::f32, isNative ? 1 : 3);
 }
+
+/// Kernels of f64 differ from those in their vectors alone.
+TEST_P(AttentionGrid, OfF64MatchesF64) { runGrid(ElementType::f64, 7); }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AttentionGrid, testing::ValuesIn(kTargets),
                          targetTestName);

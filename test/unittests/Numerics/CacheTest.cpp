@@ -31,7 +31,8 @@ struct CacheGraph {
     std::string d = std::to_string(headDim);
     std::string q = "tensor<?x6x" + queryRows + "x" + d + "x" + element + ">";
     std::string k = "tensor<?x2x?x" + d + "x" + element + ">";
-    std::string s = "tensor<?x6x" + queryRows + "x?xf32>";
+    std::string s = "tensor<?x6x" + queryRows + "x?x" +
+                    (type == ElementType::f64 ? element : "f32") + ">";
     std::string shape = pageRows ? "?x2x" + std::to_string(pageRows) : "?x2x?";
     std::string stored =
         "tensor<" + shape + "x" + d + "x" + (integers ? "i8" : element) + ">";
@@ -175,8 +176,8 @@ TEST_P(Cache, Pages) {
   for (auto [pageRows, headDim] :
        {std::pair<int64_t, int64_t>{16, 64}, {7, 40}, {1, 64}, {160, 64}})
     for (std::string queryRows : {"?", "1"})
-      for (ElementType type :
-           {ElementType::f32, ElementType::bf16, ElementType::f16}) {
+      for (ElementType type : {ElementType::f32, ElementType::bf16,
+                               ElementType::f16, ElementType::f64}) {
         if (!runAll() && pageRows != 16 && type != ElementType::f32 &&
             (pageRows != 7 || type != ElementType::bf16))
           continue;
@@ -209,7 +210,8 @@ TEST_P(Cache, Pages) {
 TEST_P(Cache, Integers) {
   for (int64_t pageRows : {0, 16})
     for (std::string queryRows : {"?", "1"})
-      for (ElementType type : {ElementType::f32, ElementType::bf16})
+      for (ElementType type :
+           {ElementType::f32, ElementType::bf16, ElementType::f64})
         for (int64_t headDim : {64, 40}) {
           SCOPED_TRACE(std::to_string(pageRows) + " rows a page, Sq " +
                        queryRows + ", D " + std::to_string(headDim) + ", " +

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Hidden means absent, empty rows, huge and tiny scores, same bits: on every
-// target that the host can execute.
+// Hidden means absent, empty rows, huge and tiny scores, same bits: in f32 and
+// f64, on every target that the host can execute.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,30 +21,37 @@ using namespace attn::test;
 
 namespace {
 
-constexpr ElementType f32 = ElementType::f32;
-
-/// One head of `dim` features; `clause` is the softmax's, `extra` what comes
-/// after v, and `scoreOps` make %t of %u.
-AttentionGraph graph(int64_t dim, const std::string &clause = "",
-                     const std::string &extra = "",
-                     const std::string &scoreOps = "") {
-  AttentionGraph graph;
-  graph.headDim = graph.valueDim = dim;
-  graph.clause = clause;
-  graph.extra = extra;
-  graph.scoreOps = scoreOps;
-  return graph;
-}
-
-class Contract : public testing::TestWithParam<const char *> {
+class Contract
+    : public testing::TestWithParam<std::tuple<const char *, ElementType>> {
 protected:
-  void SetUp() override { SKIP_UNLESS_EXECUTABLE(GetParam()); }
+  void SetUp() override { SKIP_UNLESS_EXECUTABLE(std::get<0>(GetParam())); }
+
+  /// One head of `dim` features; `clause` is the softmax's, `extra` what comes
+  /// after v, and `scoreOps` make %t of %u. `T` in them is the type.
+  AttentionGraph graph(int64_t dim, std::string clause = "",
+                       std::string extra = "", std::string scoreOps = "") {
+    AttentionGraph graph;
+    graph.headDim = graph.valueDim = dim;
+    graph.queryType = graph.type = type;
+    for (std::string *text : {&clause, &extra, &scoreOps})
+      for (size_t at; (at = text->find('T')) != std::string::npos;)
+        text->replace(at, 1, elementTypeName(type).str());
+    graph.clause = clause;
+    graph.extra = extra;
+    graph.scoreOps = scoreOps;
+    return graph;
+  }
 
   std::unique_ptr<CompiledModule> compileGraph(const AttentionGraph &graph) {
-    std::unique_ptr<CompiledModule> module = compile(graph.text(), GetParam());
+    std::unique_ptr<CompiledModule> module =
+        compile(graph.text(), std::get<0>(GetParam()));
     EXPECT_TRUE(module);
     return module;
   }
+
+  double bound(double maxAbsV) { return attentionBound(type, maxAbsV); }
+
+  const ElementType type = std::get<1>(GetParam());
 };
 
 TEST_P(Contract, WeightsOfThreeScores) {
@@ -52,11 +59,11 @@ TEST_P(Contract, WeightsOfThreeScores) {
   auto module = compileGraph(graph(3));
   ASSERT_TRUE(module);
   double scores[] = {2.0, 1.0, 0.5};
-  Operand q(f32, {1, 1, 1, 3}, true, [](int64_t n) { return n == 0; });
-  Operand k(f32, {1, 1, 3, 3}, true,
+  Operand q(type, {1, 1, 1, 3}, true, [](int64_t n) { return n == 0; });
+  Operand k(type, {1, 1, 3, 3}, true,
             [&](int64_t n) { return n % 3 == 0 ? scores[n / 3] : 0.0; });
-  Operand v(f32, {1, 1, 3, 3}, true, [](int64_t n) { return n % 4 == 0; });
-  HostTensor o = run(*module, {q.view, k.view, v.view}, f32, {1, 1, 1, 3});
+  Operand v(type, {1, 1, 3, 3}, true, [](int64_t n) { return n % 4 == 0; });
+  HostTensor o = run(*module, {q.view, k.view, v.view}, type, {1, 1, 1, 3});
   EXPECT_NEAR(o.get(0), 0.6285, 1e-4);
   EXPECT_NEAR(o.get(1), 0.2312, 1e-4);
   EXPECT_NEAR(o.get(2), 0.1402, 1e-4);
@@ -94,15 +101,15 @@ TEST_P(Contract, HiddenMeansAbsent) {
           };
         };
         Shape kv{1, 1, keys, dim};
-        Operand q(f32, {1, 1, rows, dim}, true, pattern(0, 0.25));
-        Operand k(f32, kv, true, poisoned(1));
-        Operand v(f32, kv, true, poisoned(2));
-        Operand cleanK(f32, kv, true, pattern(1, 0.25));
-        Operand cleanV(f32, kv, true, pattern(2, 0.25));
+        Operand q(type, {1, 1, rows, dim}, true, pattern(0, 0.25));
+        Operand k(type, kv, true, poisoned(1));
+        Operand v(type, kv, true, poisoned(2));
+        Operand cleanK(type, kv, true, pattern(1, 0.25));
+        Operand cleanV(type, kv, true, pattern(2, 0.25));
         Operand n(ElementType::i32, {1}, true, [&](int64_t) { return value; });
-        expectAttention(run(*module, {q.view, k.view, v.view, n.view}, f32,
+        expectAttention(run(*module, {q.view, k.view, v.view, n.view}, type,
                             {1, 1, rows, dim}),
-                        q, cleanK, cleanV, options, 4e-6);
+                        q, cleanK, cleanV, options, bound(1.0));
       }
   }
 }
@@ -152,7 +159,7 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
        }},
       {"",
        ", %a: tensor<?x?xf16>",
-       "%t = attn.bias %u, %a : tensor<?x1x?x?xf32>, tensor<?x?xf16>",
+       "%t = attn.bias %u, %a : tensor<?x1x?x?xT>, tensor<?x?xf16>",
        {{rows, keys}},
        ElementType::f16,
        [](size_t, int64_t n, int64_t length) {
@@ -175,11 +182,11 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
           };
         };
         Shape kv{1, 1, keys, dim};
-        Operand q(f32, {1, 1, rows, dim}, true, pattern(0, 0.25));
-        Operand k(f32, kv, true, poisoned(1));
-        Operand v(f32, kv, true, poisoned(2));
-        Operand cleanK(f32, kv, true, pattern(1, 0.25));
-        Operand cleanV(f32, kv, true, pattern(2, 0.25));
+        Operand q(type, {1, 1, rows, dim}, true, pattern(0, 0.25));
+        Operand k(type, kv, true, poisoned(1));
+        Operand v(type, kv, true, poisoned(2));
+        Operand cleanK(type, kv, true, pattern(1, 0.25));
+        Operand cleanV(type, kv, true, pattern(2, 0.25));
         std::vector<CallArgument> inputs{q.view, k.view, v.view};
         std::vector<std::unique_ptr<Operand>> extras;
         for (auto [which, shape] : llvm::enumerate(form.shapes)) {
@@ -190,8 +197,8 @@ TEST_P(Contract, HiddenByTensorsMeansAbsent) {
               }));
           inputs.push_back(extras.back()->view);
         }
-        expectAttention(run(*module, inputs, f32, {1, 1, rows, dim}), q, cleanK,
-                        cleanV, options, 4e-6);
+        expectAttention(run(*module, inputs, type, {1, 1, rows, dim}), q,
+                        cleanK, cleanV, options, bound(1.0));
       }
   }
 }
@@ -214,10 +221,10 @@ TEST_P(Contract, VisibleNaNReachesItsRowsOnly) {
         };
       };
       Shape shape{1, 1, rows, dim};
-      Operand q(f32, shape, true, maker(0));
-      Operand k(f32, shape, true, maker(1));
-      Operand v(f32, shape, true, maker(2));
-      HostTensor o = run(*module, {q.view, k.view, v.view}, f32, shape);
+      Operand q(type, shape, true, maker(0));
+      Operand k(type, shape, true, maker(1));
+      Operand v(type, shape, true, maker(2));
+      HostTensor o = run(*module, {q.view, k.view, v.view}, type, shape);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t d = 0; d < dim; ++d) {
           bool reached = operand == 0   ? i == bad
@@ -237,30 +244,31 @@ TEST_P(Contract, HugeScores) {
   constexpr int64_t keys = 300;
   for (double slope : {1000.0, -1000.0, 50.0, -50.0, 0.0}) {
     SCOPED_TRACE("slope " + std::to_string(slope));
-    Operand q(f32, {1, 1, 2, 1}, true,
+    Operand q(type, {1, 1, 2, 1}, true,
               [](int64_t n) { return n == 0 ? 1.0 : -1.0; });
-    Operand k(f32, {1, 1, keys, 1}, true, [&](int64_t n) { return slope * n; });
-    Operand v(f32, {1, 1, keys, 1}, true, [](int64_t n) { return n; });
+    Operand k(type, {1, 1, keys, 1}, true,
+              [&](int64_t n) { return slope * n; });
+    Operand v(type, {1, 1, keys, 1}, true, [](int64_t n) { return n; });
     reference::AttentionOptions options;
     options.scale = 1.0;
-    expectAttention(run(*module, {q.view, k.view, v.view}, f32, {1, 1, 2, 1}),
-                    q, k, v, options, attentionBound(f32, keys));
+    expectAttention(run(*module, {q.view, k.view, v.view}, type, {1, 1, 2, 1}),
+                    q, k, v, options, bound(keys));
   }
 }
 
 /// A finite bias, even the lowest, is only a bias: a row of them is uniform. A
 /// row of -inf is empty.
 TEST_P(Contract, LowestBiasIsUniformAndInfinityHides) {
-  std::string s = "tensor<?x1x?x?xf32>";
+  std::string s = "tensor<?x1x?x?xT>";
   auto module =
-      compileGraph(graph(4, "", ", %n: tensor<?x?xf32>",
-                         "%t = attn.bias %u, %n : " + s + ", tensor<?x?xf32>"));
+      compileGraph(graph(4, "", ", %n: tensor<?x?xT>",
+                         "%t = attn.bias %u, %n : " + s + ", tensor<?x?xT>"));
   ASSERT_TRUE(module);
   constexpr int64_t rows = 3, keys = 90;
-  Operand q(f32, {1, 1, rows, 4}, true, pattern(0));
-  Operand k(f32, {1, 1, keys, 4}, true, pattern(1));
-  Operand v(f32, {1, 1, keys, 4}, true, [](int64_t n) { return n / 4; });
-  Operand bias(f32, {rows, keys}, true, [](int64_t n) {
+  Operand q(type, {1, 1, rows, 4}, true, pattern(0));
+  Operand k(type, {1, 1, keys, 4}, true, pattern(1));
+  Operand v(type, {1, 1, keys, 4}, true, [](int64_t n) { return n / 4; });
+  Operand bias(type, {rows, keys}, true, [](int64_t n) {
     int64_t i = n / keys, j = n % keys;
     if (i == 0)
       return -(double)FLT_MAX;
@@ -270,10 +278,10 @@ TEST_P(Contract, LowestBiasIsUniformAndInfinityHides) {
     return j < 70 ? -(double)INFINITY : -(double)FLT_MAX;
   });
   HostTensor o =
-      run(*module, {q.view, k.view, v.view, bias.view}, f32, {1, 1, rows, 4});
-  EXPECT_NEAR(o.get(0), (keys - 1) / 2.0, 1e-3);
+      run(*module, {q.view, k.view, v.view, bias.view}, type, {1, 1, rows, 4});
+  EXPECT_NEAR(o.get(0), (keys - 1) / 2.0, bound(250));
   EXPECT_EQ(o.get(4), 0.0);
-  EXPECT_NEAR(o.get(8), (70 + keys - 1) / 2.0, 1e-3);
+  EXPECT_NEAR(o.get(8), (70 + keys - 1) / 2.0, bound(250));
 }
 
 /// Sides of a window that no length reaches are unbounded.
@@ -288,17 +296,15 @@ TEST_P(Contract, HugeWindows) {
     SCOPED_TRACE(clause);
     auto module = compileGraph(graph(dim, clause));
     ASSERT_TRUE(module);
-    Operand q(f32, {1, 1, rows, dim}, true, pattern(0));
-    Operand k(f32, {1, 1, keys, dim}, true, pattern(1));
-    Operand v(f32, {1, 1, keys, dim}, true, pattern(2));
+    Operand q(type, {1, 1, rows, dim}, true, pattern(0));
+    Operand k(type, {1, 1, keys, dim}, true, pattern(1));
+    Operand v(type, {1, 1, keys, dim}, true, pattern(2));
     reference::AttentionOptions options;
     options.scale = 1.0;
     options.mask = reference::window(left, right, keys - rows);
-    double bound =
-        attentionBound(f32, 1.5) * std::sqrt(static_cast<double>(dim));
     expectAttention(
-        run(*module, {q.view, k.view, v.view}, f32, {1, 1, rows, dim}), q, k, v,
-        options, bound);
+        run(*module, {q.view, k.view, v.view}, type, {1, 1, rows, dim}), q, k,
+        v, options, bound(1.5) * std::sqrt(static_cast<double>(dim)));
   }
 }
 
@@ -308,10 +314,14 @@ TEST_P(Contract, NaNOfAnyBits) {
   ASSERT_TRUE(module);
   for (uint32_t bits : {0x7fc00001u, 0x7f812345u, 0xffc001ffu, 0x7fffffffu}) {
     Shape shape{1, 1, 3, 8};
-    Operand q(f32, shape, true, pattern(0));
-    memcpy(static_cast<char *>(q.view.data) + 9 * sizeof(float), &bits, 4);
-    Operand k(f32, shape, true, pattern(1));
-    HostTensor o = run(*module, {q.view, k.view, k.view}, f32, shape);
+    Operand q(type, shape, true, pattern(0));
+    // The exponent of f64 has three bits more.
+    uint64_t wide = uint64_t(bits | 0x7ff00000u) << 32;
+    const void *from = type == ElementType::f64 ? &wide : (const void *)&bits;
+    int64_t size = elementSize(type);
+    memcpy(static_cast<char *>(q.view.data) + 9 * size, from, size);
+    Operand k(type, shape, true, pattern(1));
+    HostTensor o = run(*module, {q.view, k.view, k.view}, type, shape);
     for (int64_t n = 0; n < 24; ++n)
       EXPECT_EQ(std::isnan(o.get(n)), n / 8 == 1) << std::hex << bits;
   }
@@ -322,7 +332,7 @@ TEST_P(Contract, ProgramsDivideByAnything) {
   auto module =
       compileGraph(graph(4, R"(visible {
       ^bb0(%b: index, %h: index, %i: index, %j: index):
-        %rows = tensor.dim %q, %c2 : tensor<?x1x?x4xf32>
+        %rows = tensor.dim %q, %c2 : tensor<?x1x?x4xT>
         %left = arith.subi %rows, %i : index
         %x = arith.remsi %j, %left : index
         %c5 = arith.constant 5 : index
@@ -338,20 +348,20 @@ TEST_P(Contract, ProgramsDivideByAnything) {
       })",
                          "",
                          "%c2 = arith.constant 2 : index\n"
-                         "%t = attn.scale %u by 1.0 : tensor<?x1x?x?xf32>"));
+                         "%t = attn.scale %u by 1.0 : tensor<?x1x?x?xT>"));
   ASSERT_TRUE(module);
   for (int64_t rows : {1, 15, 17, 70}) {
     Shape shape{1, 1, rows, 4};
-    Operand q(f32, shape, true, pattern(0));
-    Operand k(f32, {1, 1, 40, 4}, true, pattern(1));
-    Operand v(f32, {1, 1, 40, 4}, true, pattern(2));
+    Operand q(type, shape, true, pattern(0));
+    Operand k(type, {1, 1, 40, 4}, true, pattern(1));
+    Operand v(type, {1, 1, 40, 4}, true, pattern(2));
     reference::AttentionOptions options;
     options.scale = 1.0;
     options.mask = [=](int64_t, int64_t, int64_t i, int64_t j) {
       return j != 5 && j % (rows - i) == 0 && i / (j - 5) <= i;
     };
-    expectAttention(run(*module, {q.view, k.view, v.view}, f32, shape), q, k, v,
-                    options, 1e-5);
+    expectAttention(run(*module, {q.view, k.view, v.view}, type, shape), q, k,
+                    v, options, bound(2.5));
   }
 }
 
@@ -359,32 +369,32 @@ TEST_P(Contract, ProgramsDivideByAnything) {
 /// whichever extent is 0 and however the index is computed.
 TEST_P(Contract, EmptyTablesReadAsZero) {
   auto module = compileGraph(
-      graph(4, "", ", %table: tensor<?x?x7xf32>, %list: tensor<?xf32>",
-            "%t = attn.score_map %u : tensor<?x1x?x?xf32> {\n"
-            "^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):\n"
+      graph(4, "", ", %table: tensor<?x?x7xT>, %list: tensor<?xT>",
+            "%t = attn.score_map %u : tensor<?x1x?x?xT> {\n"
+            "^bb0(%score: T, %b: index, %h: index, %i: index, %j: index):\n"
             "  %d = arith.subi %i, %j : index\n"
-            "  %x = tensor.extract %table[%b, %d, %j] : tensor<?x?x7xf32>\n"
-            "  %y = tensor.extract %list[%j] : tensor<?xf32>\n"
-            "  %z = tensor.extract %list[%i] : tensor<?xf32>\n"
-            "  %xy = arith.addf %x, %y : f32\n"
-            "  %xyz = arith.addf %xy, %z : f32\n"
-            "  %sum = arith.addf %score, %xyz : f32\n"
-            "  attn.yield %sum : f32\n}\n"));
+            "  %x = tensor.extract %table[%b, %d, %j] : tensor<?x?x7xT>\n"
+            "  %y = tensor.extract %list[%j] : tensor<?xT>\n"
+            "  %z = tensor.extract %list[%i] : tensor<?xT>\n"
+            "  %xy = arith.addf %x, %y : T\n"
+            "  %xyz = arith.addf %xy, %z : T\n"
+            "  %sum = arith.addf %score, %xyz : T\n"
+            "  attn.yield %sum : T\n}\n"));
   ASSERT_TRUE(module);
   for (const Shape &empty : {Shape{0, 3, 7}, Shape{5, 0, 7}, Shape{0, 0, 7}})
     for (bool flushEnd : {false, true}) {
       Shape shape{2, 1, 70, 4};
-      Operand q(f32, shape, true, pattern(0));
-      Operand k(f32, shape, true, pattern(1));
-      Operand v(f32, shape, true, pattern(2));
-      Operand table(f32, empty, flushEnd, pattern(3));
-      Operand list(f32, {0}, flushEnd, pattern(4));
+      Operand q(type, shape, true, pattern(0));
+      Operand k(type, shape, true, pattern(1));
+      Operand v(type, shape, true, pattern(2));
+      Operand table(type, empty, flushEnd, pattern(3));
+      Operand list(type, {0}, flushEnd, pattern(4));
       reference::AttentionOptions options;
       options.scale = 1.0;
       expectAttention(run(*module,
-                          {q.view, k.view, v.view, table.view, list.view}, f32,
+                          {q.view, k.view, v.view, table.view, list.view}, type,
                           shape),
-                      q, k, v, options, 1e-5);
+                      q, k, v, options, bound(2.5));
     }
 }
 
@@ -399,9 +409,9 @@ TEST_P(Contract, HugeOffsets) {
         std::numeric_limits<int64_t>::min()}) {
     SCOPED_TRACE("offset " + std::to_string(offset));
     Shape shape{1, 1, 70, 4};
-    Operand q(f32, shape, true, pattern(0));
-    Operand k(f32, shape, true, pattern(1));
-    Operand v(f32, shape, true, pattern(2));
+    Operand q(type, shape, true, pattern(0));
+    Operand k(type, shape, true, pattern(1));
+    Operand v(type, shape, true, pattern(2));
     Operand n(ElementType::i64, {1}, true, [](int64_t) { return 0.0; });
     memcpy(n.view.data, &offset, sizeof(offset));
     reference::AttentionOptions options;
@@ -409,8 +419,8 @@ TEST_P(Contract, HugeOffsets) {
     options.mask = [=](int64_t, int64_t, int64_t, int64_t) {
       return offset > 0;
     };
-    expectAttention(run(*module, {q.view, k.view, v.view, n.view}, f32, shape),
-                    q, k, v, options, 1e-5);
+    expectAttention(run(*module, {q.view, k.view, v.view, n.view}, type, shape),
+                    q, k, v, options, bound(2.5));
   }
 }
 
@@ -426,15 +436,15 @@ TEST_P(Contract, ScalesFarFromOne) {
     double scale = std::atof(factor);
     // Scores come out near 1.
     double size = scale == 0 ? 1e15 : std::sqrt(1 / std::abs(scale));
-    Operand q(f32, shape, true,
+    Operand q(type, shape, true,
               [&](int64_t n) { return patternAt(0, n) * size * 1e15; });
-    Operand k(f32, shape, true,
+    Operand k(type, shape, true,
               [&](int64_t n) { return patternAt(1, n) * size * 1e-15; });
-    Operand v(f32, shape, true, pattern(2));
+    Operand v(type, shape, true, pattern(2));
     reference::AttentionOptions options;
     options.scale = scale;
-    expectAttention(run(*module, {q.view, k.view, v.view}, f32, shape), q, k, v,
-                    options, 1e-5);
+    expectAttention(run(*module, {q.view, k.view, v.view}, type, shape), q, k,
+                    v, options, bound(2.5));
   }
 }
 
@@ -444,15 +454,22 @@ TEST_P(Contract, SameBitsForThreadsAndBatch) {
                          ", %n: tensor<?xi32>"));
   ASSERT_TRUE(module);
   constexpr int64_t batch = 3, rows = 130, keys = 200, dim = 40;
-  Operand q(f32, {batch, 1, rows, dim}, true, pattern(0, 0.5));
-  Operand k(f32, {batch, 1, keys, dim}, true, pattern(1, 0.5));
-  Operand v(f32, {batch, 1, keys, dim}, true, pattern(2, 0.5));
+  Operand q(type, {batch, 1, rows, dim}, true, pattern(0, 0.5));
+  Operand k(type, {batch, 1, keys, dim}, true, pattern(1, 0.5));
+  Operand v(type, {batch, 1, keys, dim}, true, pattern(2, 0.5));
   Operand n(ElementType::i32, {batch}, true,
             [](int64_t b) { return 200 - 31 * b; });
-  expectSameBits(*module, {&q, &k, &v, &n}, f32, {batch, 1, rows, dim});
+  expectSameBits(*module, {&q, &k, &v, &n}, type, {batch, 1, rows, dim});
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Contract, testing::ValuesIn(kTargets),
-                         targetTestName);
+INSTANTIATE_TEST_SUITE_P(
+    Targets, Contract,
+    testing::Combine(testing::ValuesIn(kTargets),
+                     testing::Values(ElementType::f32, ElementType::f64)),
+    [](const auto &info) {
+      std::string name = std::get<0>(info.param);
+      llvm::replace(name, '-', '_');
+      return name + "_" + elementTypeName(std::get<1>(info.param)).str();
+    });
 
 } // namespace

@@ -147,7 +147,8 @@ TEST_P(Decode, MatchesF64) {
   for (Rows rows : kRows)
     for (Dims dims : kDims)
       for (const char *mask : kMasks)
-        for (ElementType type : {ElementType::f32, ElementType::bf16}) {
+        for (ElementType type :
+             {ElementType::f32, ElementType::bf16, ElementType::f64}) {
           if (!runAll() && ++turn % stride)
             continue;
           SCOPED_TRACE(std::to_string(rows.group) + " heads of " +
@@ -168,14 +169,16 @@ TEST_P(Decode, MatchesF64) {
 /// Splits are merged in the order of the keys, whatever thread made them.
 TEST_P(Decode, SameBitsForThreadsAndBatch) {
   SKIP_UNLESS_EXECUTABLE(GetParam());
-  auto module = compile(
-      graph({4, 1}, {64, 64}, "none", ElementType::f32).text(), GetParam());
-  ASSERT_TRUE(module);
-  constexpr int64_t keys = 9000;
-  Operand q(ElementType::f32, {kBatch, 8, 1, 64}, true, pattern(0));
-  Operand k(ElementType::f32, {kBatch, 2, keys, 64}, true, pattern(1));
-  Operand v(ElementType::f32, {kBatch, 2, keys, 64}, true, pattern(2));
-  expectSameBits(*module, {&q, &k, &v}, ElementType::f32, {kBatch, 8, 1, 64});
+  for (ElementType type : {ElementType::f32, ElementType::f64}) {
+    auto module =
+        compile(graph({4, 1}, {64, 64}, "none", type).text(), GetParam());
+    ASSERT_TRUE(module);
+    constexpr int64_t keys = 9000;
+    Operand q(type, {kBatch, 8, 1, 64}, true, pattern(0));
+    Operand k(type, {kBatch, 2, keys, 64}, true, pattern(1));
+    Operand v(type, {kBatch, 2, keys, 64}, true, pattern(2));
+    expectSameBits(*module, {&q, &k, &v}, type, {kBatch, 8, 1, 64});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Decode, testing::ValuesIn(kTargets),

@@ -52,8 +52,8 @@ struct Form {
   std::function<void(FormCall &)> fill;
 };
 
-/// Heads and features for each family: tiles of rows in f32, f16 and bf16, and
-/// rows that are few and known.
+/// Heads and features for each family: tiles of rows in each type, and rows
+/// that are few and known.
 struct FormShape {
   int64_t heads, keyHeads, headDim, valueDim;
   const char *queryRows;
@@ -65,7 +65,9 @@ inline constexpr FormShape kFormShapes[] = {
     {2, 2, 96, 33, "?", ElementType::f16},
     {8, 2, 64, 64, "1", ElementType::f32},
     {8, 2, 64, 40, "1", ElementType::bf16},
-    {3, 3, 16, 20, "2", ElementType::f16}};
+    {3, 3, 16, 20, "2", ElementType::f16},
+    {4, 2, 40, 24, "?", ElementType::f64},
+    {8, 2, 24, 40, "1", ElementType::f64}};
 inline constexpr const char *kFormMasks[] = {"none", "causal", "lengths"};
 
 /// Query rows and keys of the calls of a graph.

@@ -68,9 +68,8 @@ struct Strided {
       for (auto [index, stride] : llvm::zip_equal(indices, strides))
         at += index * stride;
       double x = value(n);
-      encodeElements(type, &x,
-                     static_cast<char *>(view.data) + at * elementSize(type),
-                     1);
+      encodeElements(
+          type, &x, static_cast<char *>(view.data) + at * elementSize(type), 1);
       for (size_t axis = shape.size(); axis-- > 0;) {
         if (++indices[axis] < shape[axis])
           break;
@@ -171,8 +170,8 @@ void Layouts::check(ElementType type, const char *queryRows, int64_t rows,
   };
   Shape result{batch, heads, rows, dim};
   for (size_t varied = 0; varied < std::size(shapes); ++varied)
-    for (Kind kind : {Kind::Padded, Kind::Permuted, Kind::Spaced, Kind::Zero,
-                      Kind::Far})
+    for (Kind kind :
+         {Kind::Padded, Kind::Permuted, Kind::Spaced, Kind::Zero, Kind::Far})
       for (size_t axis = 0; axis < shapes[varied].shape.size(); ++axis) {
         bool usesAxis = kind == Kind::Zero || kind == Kind::Far;
         if (axis && !usesAxis)
@@ -218,8 +217,9 @@ TEST_P(Layouts, ChangeNoBitOfTheTwin) {
   check(ElementType::bf16, "1", 1, 9, Lowering::Twin);
 }
 
-/// A result is row-major, so it is large for a reason: the cache that is updated
-/// in place, of more than 2^32 elements. A window keeps attention to its end.
+/// A result is row-major, so it is large for a reason: the cache that is
+/// updated in place, of more than 2^32 elements. A window keeps attention to
+/// its end.
 TEST_P(Layouts, CachesBeyond32Bits) {
   constexpr int64_t keys = (int64_t(1) << 26) + 40, dim = 64;
   for (int64_t rows : {1, 20}) {
@@ -267,8 +267,7 @@ TEST_P(Layouts, CachesBeyond32Bits) {
     Operand kept(bf16, {1, 1, count, dim}, true, [&](int64_t n) {
       double x;
       decodeElements(bf16,
-                     static_cast<char *>(view.data) +
-                         2 * ((at - 30) * dim + n),
+                     static_cast<char *>(view.data) + 2 * ((at - 30) * dim + n),
                      &x, 1);
       double expected = n < 30 * dim ? patternAt(1, (at - 30) * dim + n)
                                      : patternAt(2, n - 30 * dim);

@@ -77,10 +77,11 @@ void checkRows(const std::string &target, Lowering lowering,
     // The other rows have finite values, by themselves.
     Operand plain(shape.type, {1, shape.keyHeads, keys, shape.valueDim}, true,
                   pattern(2));
-    Operand poison(shape.type, {1, shape.keyHeads, keys, shape.valueDim}, true,
-                   [](int64_t n) {
-                     return n % 3 == 0 ? kInfinity : n % 3 == 1 ? NAN : -kInfinity;
-                   });
+    Operand poison(
+        shape.type, {1, shape.keyHeads, keys, shape.valueDim}, true,
+        [](int64_t n) {
+          return n % 3 == 0 ? kInfinity : n % 3 == 1 ? NAN : -kInfinity;
+        });
     Operand sink(ElementType::f32, {shape.heads}, true, pattern(3));
     reference::AttentionOptions options;
     options.scale = 0.25;
@@ -122,10 +123,9 @@ void checkRows(const std::string &target, Lowering lowering,
 TEST_P(MinusInfinity, RowsOfNothingElseAreEmpty) {
   size_t turn = llvm::hash_value(llvm::StringRef(GetParam())) % 3;
   for (const FormShape &shape : kFormShapes)
-    for (const Extra &extra :
-         {Extra{"", ""}, Extra{"causal(bottom_right)", ""},
-          Extra{"sink(%sink : tensor<HEADSxf32>)",
-                ", %sink: tensor<HEADSxf32>"}})
+    for (const Extra &extra : {Extra{"", ""}, Extra{"causal(bottom_right)", ""},
+                               Extra{"sink(%sink : tensor<HEADSxf32>)",
+                                     ", %sink: tensor<HEADSxf32>"}})
       for (bool byProgram : {true, false}) {
         if (std::string(GetParam()) != "native" && !runAll() && ++turn % 3)
           continue;
@@ -137,8 +137,8 @@ TEST_P(MinusInfinity, RowsOfNothingElseAreEmpty) {
         };
         std::string clause = fill(extra.clause), more = fill(extra.arguments);
         for (Lowering lowering : {Lowering::Fused, Lowering::Twin})
-          checkRows(GetParam(), lowering, shape,
-                    {clause.c_str(), more.c_str()}, byProgram);
+          checkRows(GetParam(), lowering, shape, {clause.c_str(), more.c_str()},
+                    byProgram);
         if (HasFailure())
           return;
       }
@@ -192,60 +192,66 @@ TEST_P(MinusInfinity, LogSumExp) {
     for (bool hasSink : {false, true})
       for (int64_t rows : {1, 70})
         for (Lowering lowering : {Lowering::Fused, Lowering::Twin}) {
-        std::string name = elementTypeName(type).str();
-        std::string q =
-            "tensor<1x2x" + std::to_string(rows) + "x64x" + name + ">";
-        std::string k = "tensor<1x2x?x64x" + name + ">";
-        std::string l = "tensor<1x2x" + std::to_string(rows) + "xf32>";
-        auto module = compile(
-            "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k +
-                ", %sink: tensor<2xf32>) -> (" + q + ", " + l +
-                ") {\n%x = tensor.empty() : " + q + "\n%y = tensor.empty() : " +
-                l + "\n%o:2 = attn.attention ins(%q, %k, %v : " + q + ", " + k +
-                ", " + k + ") outs(%x, %y : " + q + ", " + l + ") scale 0.125" +
-                (hasSink ? " sink(%sink : tensor<2xf32>)" : "") + " -> " + q +
-                ", " + l + "\nreturn %o#0, %o#1 : " + q + ", " + l + "\n}\n",
-            GetParam(), lowering);
-        ASSERT_TRUE(module);
-        for (int64_t keys : {3, 100, 5000}) {
-          // Head 1 has scores of -inf alone.
-          Operand queries(type, {1, 2, rows, 64}, true, [&](int64_t n) {
-            return n < rows * 64 ? patternAt(0, n) : n % 64 ? 0.0 : -kInfinity;
-          });
-          Operand kv(type, {1, 2, keys, 64}, true,
-                     [](int64_t n) { return std::abs(patternAt(1, n)) + 0.5; });
-          Operand values(type, {1, 2, keys, 64}, true, [&](int64_t n) {
-            return n < keys * 64 ? patternAt(2, n) : kInfinity;
-          });
-          Operand sink(ElementType::f32, llvm::ArrayRef<int64_t>{2}, true,
-                       pattern(3));
-          Operand o(type, {1, 2, rows, 64}, true, [](int64_t) { return NAN; });
-          Operand lse(ElementType::f32, {1, 2, rows}, true,
+          std::string name = elementTypeName(type).str();
+          std::string q =
+              "tensor<1x2x" + std::to_string(rows) + "x64x" + name + ">";
+          std::string k = "tensor<1x2x?x64x" + name + ">";
+          std::string l = "tensor<1x2x" + std::to_string(rows) + "xf32>";
+          auto module = compile(
+              "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k +
+                  ", %sink: tensor<2xf32>) -> (" + q + ", " + l +
+                  ") {\n%x = tensor.empty() : " + q +
+                  "\n%y = tensor.empty() : " + l +
+                  "\n%o:2 = attn.attention ins(%q, %k, %v : " + q + ", " + k +
+                  ", " + k + ") outs(%x, %y : " + q + ", " + l +
+                  ") scale 0.125" +
+                  (hasSink ? " sink(%sink : tensor<2xf32>)" : "") + " -> " + q +
+                  ", " + l + "\nreturn %o#0, %o#1 : " + q + ", " + l + "\n}\n",
+              GetParam(), lowering);
+          ASSERT_TRUE(module);
+          for (int64_t keys : {3, 100, 5000}) {
+            // Head 1 has scores of -inf alone.
+            Operand queries(type, {1, 2, rows, 64}, true, [&](int64_t n) {
+              return n < rows * 64 ? patternAt(0, n)
+                     : n % 64      ? 0.0
+                                   : -kInfinity;
+            });
+            Operand kv(type, {1, 2, keys, 64}, true, [](int64_t n) {
+              return std::abs(patternAt(1, n)) + 0.5;
+            });
+            Operand values(type, {1, 2, keys, 64}, true, [&](int64_t n) {
+              return n < keys * 64 ? patternAt(2, n) : kInfinity;
+            });
+            Operand sink(ElementType::f32, llvm::ArrayRef<int64_t>{2}, true,
+                         pattern(3));
+            Operand o(type, {1, 2, rows, 64}, true,
                       [](int64_t) { return NAN; });
-          TensorView outputs[] = {o.view, lse.view};
-          llvm::Error error = module->run(
-              "f", {queries.view, kv.view, values.view, sink.view}, outputs);
-          ASSERT_FALSE(static_cast<bool>(error))
-              << llvm::toString(std::move(error));
-          reference::AttentionOptions options;
-          options.scale = 0.125;
-          if (hasSink)
-            options.sink = reference::Tensor64::from(sink.host).data;
-          auto expected = llvm::cantFail(
-              reference::attention(reference::Tensor64::from(queries.host),
-                                   reference::Tensor64::from(kv.host),
-                                   reference::Tensor64::from(values.host),
-                                   options));
-          Comparison sums = compare(lse.fetch(), expected.lse.data);
-          double bound =
-              lseBound(ElementType::f32, type, sums.maxAbsExpected);
-          EXPECT_TRUE(sums.within(bound)) << sums.describe(bound);
-          EXPECT_EQ(lse.host.get(rows), hasSink ? sink.host.get(1) : -kInfinity);
-          Comparison output = compare(o.fetch(), expected.o.data);
-          bound = 2 * attentionBound(type, 1.5);
-          EXPECT_TRUE(output.within(bound)) << output.describe(bound);
+            Operand lse(ElementType::f32, {1, 2, rows}, true,
+                        [](int64_t) { return NAN; });
+            TensorView outputs[] = {o.view, lse.view};
+            llvm::Error error = module->run(
+                "f", {queries.view, kv.view, values.view, sink.view}, outputs);
+            ASSERT_FALSE(static_cast<bool>(error))
+                << llvm::toString(std::move(error));
+            reference::AttentionOptions options;
+            options.scale = 0.125;
+            if (hasSink)
+              options.sink = reference::Tensor64::from(sink.host).data;
+            auto expected = llvm::cantFail(reference::attention(
+                reference::Tensor64::from(queries.host),
+                reference::Tensor64::from(kv.host),
+                reference::Tensor64::from(values.host), options));
+            Comparison sums = compare(lse.fetch(), expected.lse.data);
+            double bound =
+                lseBound(ElementType::f32, type, sums.maxAbsExpected);
+            EXPECT_TRUE(sums.within(bound)) << sums.describe(bound);
+            EXPECT_EQ(lse.host.get(rows),
+                      hasSink ? sink.host.get(1) : -kInfinity);
+            Comparison output = compare(o.fetch(), expected.o.data);
+            bound = 2 * attentionBound(type, 1.5);
+            EXPECT_TRUE(output.within(bound)) << output.describe(bound);
+          }
         }
-      }
 }
 
 INSTANTIATE_FORMS_TESTS(MinusInfinity);

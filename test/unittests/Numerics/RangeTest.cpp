@@ -98,9 +98,8 @@ TEST_P(Range, LowestBiases) {
       AttentionGraph graph;
       graph.headDim = graph.valueDim = 32;
       graph.queryRows = isFew ? "2" : "?";
-      std::string bias =
-          "tensor<" + graph.queryRows + "x?x" + elementTypeName(type).str() +
-          ">";
+      std::string bias = "tensor<" + graph.queryRows + "x?x" +
+                         elementTypeName(type).str() + ">";
       graph.extra = ", %bias: " + bias;
       graph.scoreOps =
           "%t = attn.bias %u, %bias : " + graph.scoresType() + ", " + bias;

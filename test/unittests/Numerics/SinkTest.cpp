@@ -41,6 +41,7 @@ TEST_P(Sink, OfEveryType) {
        {ElementType::f16, ElementType::bf16, ElementType::f64}) {
     checkForm(GetParam(), sinkForm(type), kFormShapes[0], "causal");
     checkForm(GetParam(), sinkForm(type), kFormShapes[3], "lengths");
+    checkForm(GetParam(), sinkForm(type), kFormShapes[6], "lengths");
   }
 }
 

@@ -15,37 +15,44 @@ namespace {
 
 using Weights = FormsTest;
 
-/// An `attn.probability_map` with the lines of `program`, which make %y of %p0.
+/// An `attn.probability_map` with the lines of `program`, which make %y of %p0;
+/// `T` in it stands for the type of weights.
 std::string mapText(const AttentionGraph &graph, const std::string &program) {
-  return "%w = attn.probability_map %p : " + graph.scoresType() +
-         " {\n^bb0(%p0: f32, %b: index, %h: index, %i: index, %j: index):\n" +
-         program + "attn.yield %y : f32\n}";
+  std::string text = "%w = attn.probability_map %p : " + graph.scoresType() +
+                     " {\n^bb0(%p0: T, %b: index, %h: index, %i: index, "
+                     "%j: index):\n" +
+                     program + "attn.yield %y : T\n}";
+  llvm::StringRef type = elementTypeName(graph.scoreElement());
+  for (size_t at; (at = text.find('T')) != std::string::npos;)
+    text.replace(at, 1, type.str());
+  return text;
 }
 
 /// A gate for each head and key, and a pattern of pairs that are left out.
 /// Homogeneous: one pass.
 const Form kGates = {
     [](AttentionGraph &graph) {
-      graph.extra +=
-          ", %gate: tensor<" + std::to_string(graph.heads) + "x?xf32>";
+      std::string gate = AttentionGraph::tensor(
+          std::to_string(graph.heads) + "x?", graph.scoreElement());
+      graph.extra += ", %gate: " + gate;
       graph.weightOps =
-          mapText(graph, "%x = tensor.extract %gate[%h, %j] : tensor<" +
-                             std::to_string(graph.heads) +
-                             R"(x?xf32>
-              %z = arith.mulf %p0, %x : f32
+          mapText(graph, "%x = tensor.extract %gate[%h, %j] : " + gate + R"(
+              %z = arith.mulf %p0, %x : T
               %three = arith.constant 3 : index
               %n = arith.addi %i, %j : index
               %m = arith.addi %n, %b : index
               %r = arith.remui %m, %three : index
               %zero = arith.constant 0 : index
               %c = arith.cmpi ne, %r, %zero : index
-              %none = arith.constant 0.0 : f32
-              %y = arith.select %c, %z, %none : f32
+              %none = arith.constant 0.0 : T
+              %y = arith.select %c, %z, %none : T
               )");
     },
     [](FormCall &call) {
-      auto gate = call.add(ElementType::f32, {call.heads, call.keys},
-                           [](int64_t n) { return 1 + patternAt(5, n); });
+      auto gate =
+          call.add(call.type == ElementType::f64 ? call.type : ElementType::f32,
+                   {call.heads, call.keys},
+                   [](int64_t n) { return 1 + patternAt(5, n); });
       call.options.probability = [=](double p, int64_t b, int64_t h, int64_t i,
                                      int64_t j) {
         return (i + j + b) % 3 != 0 ? p * gate.at({h, j}) : 0.0;
@@ -57,12 +64,12 @@ const Form kGates = {
 /// pairs must not show.
 const Form kCurve = {[](AttentionGraph &graph) {
                        graph.weightOps = mapText(graph, R"(
-              %c = arith.constant 0.125 : f32
-              %d = arith.constant -0.01 : f32
-              %q0 = arith.mulf %p0, %p0 : f32
-              %l = arith.mulf %p0, %c : f32
-              %z = arith.addf %q0, %l : f32
-              %y = arith.addf %z, %d : f32
+              %c = arith.constant 0.125 : T
+              %d = arith.constant -0.01 : T
+              %q0 = arith.mulf %p0, %p0 : T
+              %l = arith.mulf %p0, %c : T
+              %z = arith.addf %q0, %l : T
+              %y = arith.addf %z, %d : T
               )");
                      },
                      [](FormCall &call) {
@@ -117,6 +124,7 @@ TEST_P(Weights, ProgramWithSink) {
                }};
   checkForm(GetParam(), form, kFormShapes[0], "causal");
   checkForm(GetParam(), form, kFormShapes[3], "lengths");
+  checkForm(GetParam(), form, kFormShapes[7], "lengths");
 }
 
 /// Threads and batches change no bit of either pass.

@@ -112,12 +112,17 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult ScheduleAttr::verifyTarget(Operation *op,
-                                         TargetAttr target) const {
-  if (getLanes() != target.getLanes())
-    return op->emitOpError("has a schedule of ")
-           << getLanes() << " lanes, but vectors of "
-           << stringifyISA(target.getIsa()) << " have " << target.getLanes();
+LogicalResult ScheduleAttr::verifyTarget(Operation *op, TargetAttr target,
+                                         FloatType type) const {
+  if (int64_t lanes = target.getLanes(type); getLanes() != lanes) {
+    InFlightDiagnostic error = op->emitOpError("has a schedule of ")
+                               << getLanes() << " lanes, but vectors of "
+                               << stringifyISA(target.getIsa()) << " have "
+                               << lanes;
+    if (!type.isF32())
+      error << " of " << type;
+    return error;
+  }
   BF16Unit unit = target.getBf16();
   bool hasUnit = getKernel() == Kernel::BF16Tiles ? unit == BF16Unit::Tiles
                                                   : unit != BF16Unit::None;
@@ -138,6 +143,10 @@ int64_t TargetAttr::getLanes() const {
     return 4;
   }
   llvm_unreachable("unknown instruction set");
+}
+
+int64_t TargetAttr::getLanes(FloatType type) const {
+  return getLanes() * 32 / type.getWidth();
 }
 
 int64_t TargetAttr::getNumRegisters() const {

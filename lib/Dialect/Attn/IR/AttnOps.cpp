@@ -143,9 +143,10 @@ LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
 }
 
 /// The type that scores of `query` are accumulated in.
-Type getScoreType(Value query) {
+FloatType getScoreTypeOf(Value query) {
   Type type = getElementTypeOrSelf(query.getType());
-  return type.isF64() ? type : Float32Type::get(type.getContext());
+  return type.isF64() ? cast<FloatType>(type)
+                      : Float32Type::get(type.getContext());
 }
 
 /// Results mirror the outputs for tensors; memrefs have none.
@@ -517,7 +518,7 @@ LogicalResult AttentionOp::verify() {
       failed(verifyExtents(*this)))
     return failure();
   if (failed(verifyFinite(*this, "scale", getScale(), false, "C7",
-                          cast<FloatType>(getScoreType(getQuery())))))
+                          getScoreType())))
     return failure();
   if (!getOffsets().empty() && getOffsets().size() != 4)
     return emitOpError() << "offsets must be none or four, got "
@@ -533,8 +534,10 @@ LogicalResult AttentionOp::verifyRegions() {
   if (getUnnormalized() && !getProbability().empty())
     return emitOpError("unnormalized weights have no probability region (C14)");
   return verifyPrograms(*this, getScore(), getMask(), getProbability(),
-                        getScoreType(getQuery()), "C9");
+                        getScoreType(), "C9");
 }
+
+FloatType AttentionOp::getScoreType() { return getScoreTypeOf(getQuery()); }
 
 void AttentionOp::getAsmBlockArgumentNames(Region &region,
                                            OpAsmSetValueNameFn setName) {
@@ -614,9 +617,8 @@ LogicalResult OnlineAttentionOp::verify() {
   if (getHeadRows() && *getHeadRows() < 1)
     return emitOpError() << "head_rows must be positive, got " << *getHeadRows()
                          << " (C6)";
-  if (getScale() &&
-      failed(verifyFinite(*this, "scale", *getScale(), false, "C7",
-                          cast<FloatType>(getScoreType(getQuery())))))
+  if (getScale() && failed(verifyFinite(*this, "scale", *getScale(), false,
+                                        "C7", getScoreType())))
     return failure();
   if (getAdditive() && isPaired())
     return emitOpError("additive scores take a query of rank 2 (C9)");
@@ -640,7 +642,11 @@ LogicalResult OnlineAttentionOp::verifyRegions() {
   if (getUnnormalized() && !getProbability().empty())
     return emitOpError("unnormalized weights have no probability region (C5)");
   return verifyPrograms(*this, getScore(), getMask(), getProbability(),
-                        getScoreType(getQuery()), "C5");
+                        getScoreType(), "C5");
+}
+
+FloatType OnlineAttentionOp::getScoreType() {
+  return getScoreTypeOf(getQuery());
 }
 
 void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,

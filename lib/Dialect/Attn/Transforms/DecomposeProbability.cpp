@@ -42,8 +42,8 @@ public:
     AttentionOp sums = emitFirstPass();
     AttentionOp weighted = emitSecondPass(sums.getResult(1));
     SmallVector<Value> results{weighted.getResult(0)};
-    if (op.getLogSumExp())
-      results.push_back(sums.getResult(1));
+    if (Value init = op.getLogSumExp())
+      results.push_back(convert(sums.getResult(1), init));
     rewriter.replaceOp(op, results);
   }
 
@@ -64,10 +64,11 @@ private:
     Type element = getElementTypeOrSelf(op.getOutput().getType());
     SmallVector<OpFoldResult> sizes = column(op.getOutput());
     Value output = tensor::EmptyOp::create(b, sizes, element);
+    // Weights are as exact as it.
     Value lse = op.getLogSumExp();
-    if (!lse)
+    if (!lse || getElementTypeOrSelf(lse.getType()) != op.getScoreType())
       lse = tensor::EmptyOp::create(b, ArrayRef(sizes).drop_back(),
-                                    b.getF32Type());
+                                    op.getScoreType());
     auto first = AttentionOp::create(
         b, TypeRange{output.getType(), lse.getType()}, op.getQuery(),
         op.getKey(), value, ValueRange{output, lse}, op.getOffsets(),
@@ -75,6 +76,24 @@ private:
         op.getAdditive(), op.getScaleAttr(), UnitAttr(), ScheduleAttr());
     clonePrograms(first);
     return first;
+  }
+
+  /// `lse`, of the type of scores, in the type of `init`.
+  Value convert(Value lse, Value init) {
+    Type to = getElementTypeOrSelf(init.getType());
+    if (op.getScoreType() == to)
+      return lse;
+    return linalg::MapOp::create(
+               b, ValueRange(lse), init,
+               [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+                 Value value = arguments[0];
+                 value = to.isF64()
+                             ? arith::ExtFOp::create(builder, loc, to, value)
+                                   .getResult()
+                             : arith::TruncFOp::create(builder, loc, to, value);
+                 linalg::YieldOp::create(builder, loc, value);
+               })
+        .getResult()[0];
   }
 
   /// Weights from the scores and the log-sum-exp of their row.
@@ -114,8 +133,6 @@ private:
       for (auto [index, offset] : llvm::zip(row, op.getOffsets()))
         index = arith::SubIOp::create(b, index, offset);
     Value sum = tensor::ExtractOp::create(b, lse, row);
-    if (sum.getType() != type)
-      sum = arith::ExtFOp::create(b, type, sum);
     Value exponent =
         arith::MulFOp::create(b, arith::SubFOp::create(b, score, sum),
                               constant(llvm::numbers::log2e));

@@ -108,9 +108,11 @@ void remarkMissed(WeightedSumOp op, const Twine &reason) {
       << remark::reason("{0}", reason.str());
 }
 
-/// Whether fused kernels can read elements of `type`, which they widen to f32.
-bool isKernelType(Type type) {
-  return isa<Float32Type, Float16Type, BFloat16Type>(type);
+/// Whether fused kernels can read elements of `type`, which they widen to the
+/// type of scores.
+bool isKernelType(Type type, Type scoreType) {
+  return isa<Float32Type, Float16Type, BFloat16Type>(type) ||
+         (type.isF64() && scoreType.isF64());
 }
 
 /// The first op of a program that does not compute with scalars alone, or null.
@@ -233,13 +235,17 @@ FailureOr<Chain> matchChain(WeightedSumOp op) {
                   "', which is no scalar op");
   Value operands[] = {chain.query(), chain.key(), op.getValue(),
                       chain.softmax.getScores()};
+  Type scoreType = getElementTypeOrSelf(operands[3].getType());
   for (Value operand : operands) {
     Type element = getElementTypeOrSelf(operand.getType());
-    if (!isKernelType(element)) {
-      std::string name;
-      llvm::raw_string_ostream(name) << element;
-      return missed("fused kernels compute in f32, not in " + name);
-    }
+    if (isKernelType(element, scoreType))
+      continue;
+    std::string name;
+    llvm::raw_string_ostream(name) << element;
+    return missed(
+        "fused kernels compute in " +
+        Twine(element.isF64() ? "f32 where scores are f32" : "f32 or f64") +
+        ", not in " + name);
   }
   return chain;
 }
@@ -281,8 +287,7 @@ public:
 
   void run() {
     b.setInsertionPoint(chain.weightedSum);
-    Type scoreType =
-        getElementTypeOrSelf(chain.product->getResult(0).getType());
+    scoreType = getElementTypeOrSelf(chain.product->getResult(0).getType());
 
     // Scales that come first are the op's own. Kernels multiply the queries by
     // it, which neither overflows nor underflows for factors near 1; others
@@ -307,9 +312,9 @@ public:
         value.scale, chain.additive(), b.getF64FloatAttr(scale),
         chain.hasSigmoid() ? b.getUnitAttr() : UnitAttr(), ScheduleAttr());
     if (!program.empty() || chain.hasSigmoid())
-      emitScoreProgram(attention.getScore(), program, scoreType);
+      emitScoreProgram(attention.getScore(), program);
     if (!chain.weightOps.empty() && !chain.hasSigmoid())
-      emitProbabilityProgram(attention.getProbability(), scoreType);
+      emitProbabilityProgram(attention.getProbability());
     if (hidesPairs(program))
       emitMaskProgram(attention.getMask(), program);
 
@@ -370,23 +375,19 @@ private:
   }
 
   /// The block of a region `(value, b, h, i, j)`, at whose start `b` is then.
-  Block *createValueBlock(Region &region, Type type) {
+  Block *createValueBlock(Region &region) {
     SmallVector<Type> types(5, b.getIndexType());
-    types[0] = type;
+    types[0] = scoreType;
     Block *block = createBlock(region, types);
     b.setInsertionPointToStart(block);
     return block;
   }
 
-  void emitScoreProgram(Region &region, ArrayRef<Operation *> program,
-                        Type type) {
+  void emitScoreProgram(Region &region, ArrayRef<Operation *> program) {
     OpBuilder::InsertionGuard guard(b);
-    Block *block = createValueBlock(region, type);
+    Block *block = createValueBlock(region);
     Value score = block->getArgument(0);
     ValueRange position = block->getArguments().drop_front();
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
-    };
     for (Operation *op : program) {
       if (auto scale = dyn_cast<ScaleOp>(op)) {
         score = arith::MulFOp::create(
@@ -398,7 +399,7 @@ private:
                                       constant(cap));
       } else if (auto bias = dyn_cast<BiasOp>(op)) {
         Value value = extractBroadcast(b, bias.getBias(), position);
-        score = arith::AddFOp::create(b, score, toFloat(b, value, type));
+        score = arith::AddFOp::create(b, score, toFloat(b, value, scoreType));
       } else {
         SmallVector<Value> arguments{score};
         llvm::append_range(arguments, position);
@@ -406,15 +407,16 @@ private:
       }
     }
     if (chain.hasSigmoid())
-      score = emitSigmoidWeight(score, position, type);
+      score = emitSigmoidWeight(score, position);
     YieldOp::create(b, ValueRange(score));
   }
 
+  Value constant(double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(scoreType, value));
+  }
+
   /// 1 / (1 + 2^(-s log2(e))) and what follows it. A score of -inf hides.
-  Value emitSigmoidWeight(Value score, ValueRange position, Type type) {
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
-    };
+  Value emitSigmoidWeight(Value score, ValueRange position) {
     Value one = constant(1.0);
     Value exponent =
         arith::MulFOp::create(b, score, constant(-llvm::numbers::log2e));
@@ -444,20 +446,17 @@ private:
   }
 
   Value emitDropout(DropoutOp op, Value weight, ValueRange position) {
-    auto type = cast<FloatType>(weight.getType());
     double rate = op.getRate().convertToDouble();
     Value isKept = emitIsKept(b, b.getLoc(), rate, op.getSeed(), position);
     // Nothing is kept of rate 1, which has no inverse.
     double factor = rate < 1 ? 1 / (1 - rate) : 1;
-    Value scaled = arith::MulFOp::create(
-        b, weight, arith::ConstantOp::create(b, b.getFloatAttr(type, factor)));
-    Value none = arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
-    return arith::SelectOp::create(b, isKept, scaled, none);
+    Value scaled = arith::MulFOp::create(b, weight, constant(factor));
+    return arith::SelectOp::create(b, isKept, scaled, constant(0.0));
   }
 
-  void emitProbabilityProgram(Region &region, Type type) {
+  void emitProbabilityProgram(Region &region) {
     OpBuilder::InsertionGuard guard(b);
-    Block *block = createValueBlock(region, type);
+    Block *block = createValueBlock(region);
     Value weight = emitWeightOps(block->getArgument(0),
                                  block->getArguments().drop_front());
     YieldOp::create(b, ValueRange(weight));
@@ -555,8 +554,9 @@ private:
         Value value =
             extractBroadcast(b, bias.getBias(), block->getArguments());
         // Exact for narrow types, and then the score program's number too.
-        if (value.getType().getIntOrFloatBitWidth() < 32)
-          value = toFloat(b, value, b.getF32Type());
+        if (value.getType().getIntOrFloatBitWidth() <
+            scoreType.getIntOrFloatBitWidth())
+          value = toFloat(b, value, scoreType);
         auto type = cast<FloatType>(value.getType());
         Value hidden = arith::ConstantOp::create(
             b, b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),
@@ -574,6 +574,7 @@ private:
   RewriterBase &rewriter;
   ImplicitLocOpBuilder b;
   Chain &chain;
+  Type scoreType;
   Value bottomRight;
 };
 

@@ -129,7 +129,7 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     - `split`: keys of one task of `features_in_lanes`, or 0 when a task sees all
       keys, as it always does with other kernels; partial results are merged in
       the order of the keys;
-    - `lanes`: f32 elements of one vector.
+    - `lanes`: elements of one vector, of the type that scores are computed in.
   }];
   let parameters = (ins
     EnumParameter<Attn_Kernel>:$kernel,
@@ -143,10 +143,12 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     (`,` `split` `=` $split^)? `>`
   }];
   let extraClassDeclaration = [{
-    /// Whether `target` has the vectors and the unit that the schedule is for;
-    /// if not, an error at `op`, which has the schedule.
+    /// Whether `target` has the vectors of `type`, which `op` computes in, and
+    /// the unit that the schedule is for; if not, an error at `op`, which has
+    /// the schedule.
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op,
-                                       TargetAttr target) const;
+                                       TargetAttr target,
+                                       ::mlir::FloatType type) const;
   }];
   let genVerifyDecl = 1;
 }
@@ -170,6 +172,8 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
   let extraClassDeclaration = [{
     /// f32 elements of one vector register.
     int64_t getLanes() const;
+    /// Elements of `type` of one.
+    int64_t getLanes(::mlir::FloatType type) const;
     /// Number of architectural vector registers.
     int64_t getNumRegisters() const;
   }];

@@ -679,8 +679,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     For each query row: scores `dot(q, k) * scale`, mapped by the score region,
     softmax over the pairs for which the mask region yields true, weighted sum
     of the values. The first output is `[B, Hq, Sq, Dv]`; an optional second
-    one, `[B, Hq, Sq]` of f32, receives the natural log-sum-exp (-inf for a row
-    without visible keys, whose output is 0).
+    one, `[B, Hq, Sq]`, receives the natural log-sum-exp (-inf for a row without
+    visible keys, whose output is 0). Scores, weights and sums are f32, f64 for
+    f64 queries.
 
     A score of -inf has weight 0. A row all of whose scores are -inf is like one
     without visible keys, whatever its values hold; in other rows a NaN or an
@@ -775,6 +776,8 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     mlir::Value getLogSumExp() {
       return getInits().size() > 1 ? getInits()[1] : mlir::Value();
     }
+    /// What scores, weights and sums are computed in.
+    mlir::FloatType getScoreType();
     /// Verifies the block table and the scales of integers.
     llvm::LogicalResult verifyCache();
   }];
@@ -886,6 +889,8 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     mlir::MutableOperandRange getDpsInitsMutable();
+    /// What scores, weights and sums are computed in.
+    mlir::FloatType getScoreType();
     /// Whether `query` and `value` are in panels.
     bool isPaired() {
       return llvm::cast<mlir::ShapedType>(getQuery().getType()).getRank() == 3;

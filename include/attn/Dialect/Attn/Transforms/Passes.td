@@ -33,8 +33,8 @@ def DecomposeProbabilityPass
     second, `unnormalized`, computes each weight from it and maps it. A remark
     names the op of the program that is why.
   }];
-  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
-                           "mlir::tensor::TensorDialect"];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::math::MathDialect", "mlir::tensor::TensorDialect"];
 }
 
 def GenerateShapeFunctionsPass
