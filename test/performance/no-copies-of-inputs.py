@@ -24,9 +24,9 @@ subprocess.run([os.path.join(tools, "attn-bench"), "--suite=all", "--brief", "--
                check=True, stdout=subprocess.DEVNULL)
 with open(report) as file:
     cases = json.load(file)["cases"]
-assert len(cases) == 24, len(cases)
+assert len(cases) == 26, len(cases)
 for case in cases:
-    element = {"f32": 4, "bf16": 2}[case["type"]]
+    element = {"f64": 8, "f32": 4, "bf16": 2}[case["type"]]
     packed = (case["batch"] * case["key_heads"] * case["keys"] *
               (case["head_dim"] + case["value_dim"]) * element)
     allowed = packed + THREADS * (4 << 20)

@@ -26,7 +26,8 @@ using namespace llvm;
 // The table
 //===----------------------------------------------------------------------===//
 
-constexpr auto f32 = ElementType::f32, bf16 = ElementType::bf16;
+constexpr auto f32 = ElementType::f32, f64 = ElementType::f64,
+               bf16 = ElementType::bf16;
 using Mask = CaseMask;
 
 // clang-format off
@@ -56,6 +57,8 @@ static const BenchCase kCases[] = {
     {"document-4k-bf16", 1,  8,  8, 4096,  4096,  64,  64, Mask::Document, bf16},
     {"decode-4k-bf16",   8, 32,  8,    1,  4096, 128, 128, Mask::None,     bf16},
     {"decode-32k-bf16",  1, 32,  8,    1, 32768, 128, 128, Mask::None,     bf16},
+    {"llama-2k-f64",     1, 32,  8, 2048,  2048, 128, 128, Mask::Causal,   f64},
+    {"decode-4k-f64",    8, 32,  8,    1,  4096, 128, 128, Mask::None,     f64},
 };
 
 /// One of each mask, small enough for every test run.
@@ -70,6 +73,7 @@ static const BenchCase kTestCases[] = {
     {"tiny-softcap",  1, 2, 1,   40,   40, 8, 8, Mask::Softcap,  f32},
     {"tiny-bool",     2, 2, 2,    3,    4, 4, 2, Mask::Bool,     f32},
     {"tiny-bf16",     1, 1, 1,    3,    4, 4, 2, Mask::None,     bf16},
+    {"tiny-f64",      1, 2, 1,   40,   40, 8, 8, Mask::Causal,   f64},
 };
 // clang-format on
 
@@ -83,6 +87,7 @@ struct Suite {
 static const Suite kSuites[] = {
     {"all", [](const BenchCase &) { return true; }},
     {"f32", [](const BenchCase &bench) { return bench.type == f32; }},
+    {"f64", [](const BenchCase &bench) { return bench.type == f64; }},
     {"bf16", [](const BenchCase &bench) { return bench.type == bf16; }},
     {"prefill", [](const BenchCase &bench) { return bench.queries > 1; }},
     {"decode", [](const BenchCase &bench) { return bench.queries == 1; }},
@@ -292,13 +297,14 @@ std::string attn::caseGraph(const BenchCase &bench) {
       bench.name.str(), bench.batch, bench.queryHeads, bench.keyHeads,
       bench.queries, bench.keys, bench.headDim, bench.valueDim,
       maskName(bench.mask).str(), type);
-  text += fmt::format("!q = {}\n!k = {}\n!v = {}\n!o = {}\n"
-                      "!s = tensor<?x{}x{}x?xf32>\n\n",
-                      tensor(bench.queryHeads, rows, bench.headDim),
-                      tensor(bench.keyHeads, "?", bench.headDim),
-                      tensor(bench.keyHeads, "?", bench.valueDim),
-                      tensor(bench.queryHeads, rows, bench.valueDim),
-                      bench.queryHeads, rows);
+  text +=
+      fmt::format("!q = {}\n!k = {}\n!v = {}\n!o = {}\n"
+                  "!s = tensor<?x{}x{}x?x{}>\n\n",
+                  tensor(bench.queryHeads, rows, bench.headDim),
+                  tensor(bench.keyHeads, "?", bench.headDim),
+                  tensor(bench.keyHeads, "?", bench.valueDim),
+                  tensor(bench.queryHeads, rows, bench.valueDim),
+                  bench.queryHeads, rows, bench.type == f64 ? "f64" : "f32");
   text += "func.func @attention(\n    " + argument("q", "!q", rowsName) +
           ",\n    " + argument("k", "!k", columnsName) + ",\n    " +
           argument("v", "!v", columnsName);

@@ -65,7 +65,7 @@ struct BenchCase {
 /// The cases of `text`, a name of one case. The error lists the names.
 llvm::Expected<const BenchCase *> findCase(llvm::StringRef name);
 
-/// The cases of a suite: `all`, `f32`, `bf16`, `prefill` (many queries),
+/// The cases of a suite: `all`, `f32`, `f64`, `bf16`, `prefill` (many queries),
 /// `decode` (one query), `masks` (all but none and causal) or `test` (tiny ones
 /// that no other suite has). The error lists the names.
 llvm::Expected<std::vector<const BenchCase *>> findSuite(llvm::StringRef name);

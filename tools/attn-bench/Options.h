@@ -34,8 +34,8 @@ struct Options : CommonOptions {
                                       llvm::cl::desc("Time this case")};
   llvm::cl::opt<std::string> suite{
       "suite", llvm::cl::value_desc("name"), llvm::cl::cat(category),
-      llvm::cl::desc("Time these cases: all, f32, bf16, prefill, decode, masks "
-                     "or test")};
+      llvm::cl::desc("Time these cases: all, f32, f64, bf16, prefill, decode, "
+                     "masks or test")};
   llvm::cl::opt<bool> peak{
       "peak", llvm::cl::cat(category),
       llvm::cl::desc("Measure what the machine can do: f32 and bf16 "

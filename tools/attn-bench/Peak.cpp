@@ -156,6 +156,14 @@ Error PeakMeter::compute(Peak &peak, const ComputeLoop &loop) {
   });
 }
 
+PeakMeter::Peak PeakMeter::f64() const {
+  Peak peak = f32Peak;
+  peak.best /= 2;
+  for (double &best : peak.threadBest)
+    best /= 2;
+  return peak;
+}
+
 Error PeakMeter::measureF32() { return compute(f32Peak, f32Compute); }
 
 Error PeakMeter::measureBF16() {

@@ -63,6 +63,8 @@ public:
   llvm::Error measureRead(llvm::ArrayRef<llvm::ArrayRef<char>> buffers);
 
   const Peak &f32() const { return f32Peak; }
+  /// Half of that of f32: vectors hold half as many, and multiply as fast.
+  Peak f64() const;
   const Peak &bf16() const {
     return bf16Peak.best > f32Peak.best ? bf16Peak : f32Peak;
   }

@@ -112,13 +112,16 @@ Error measurePeaks(PeakMeter &meter, const CaseData &data, CaseReport &report) {
   auto bytes = [](const HostTensor &tensor) {
     return ArrayRef<char>(tensor.dataAs<char>(), tensor.sizeInBytes());
   };
-  bool isF32 = report.bench->type == ElementType::f32;
-  if (Error error = isF32 ? meter.measureF32() : meter.measureBF16())
+  ElementType type = report.bench->type;
+  bool isBF16 = type == ElementType::bf16;
+  if (Error error = isBF16 ? meter.measureBF16() : meter.measureF32())
     return error;
   if (Error error = meter.measureRead(
           {bytes(data.query), bytes(data.key), bytes(data.value)}))
     return error;
-  report.compute = isF32 ? meter.f32() : meter.bf16();
+  report.compute = isBF16                     ? meter.bf16()
+                   : type == ElementType::f64 ? meter.f64()
+                                              : meter.f32();
   report.read = meter.read();
   return Error::success();
 }

@@ -12,7 +12,7 @@ import json
 import statistics
 import sys
 
-ELEMENT_BYTES = {"f32": 4, "bf16": 2}
+ELEMENT_BYTES = {"f64": 8, "f32": 4, "bf16": 2}
 
 
 def same(got, expected):

@@ -645,8 +645,9 @@ def Attn_DequantizeOp : Attn_Op<"dequantize",
     [Pure, Attn_Reify, Attn_Extents]> {
   let summary = "8-bit integers times a scale a token and head";
   let description = [{
-    `result[b, h, s, d] = input[b, h, s, d] * scale[b, h, s]`, in f32, rounded
-    once to the type of the result. Fused attention reads the integers.
+    `result[b, h, s, d] = input[b, h, s, d] * scale[b, h, s]`, in f32 (f64 for
+    f64 results), rounded once to the type of the result. Fused attention reads
+    the integers.
 
     - C1: extents of `input` and `scale` are equal.
     - C2: `result` has the shape of `input`.
