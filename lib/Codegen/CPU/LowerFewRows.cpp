@@ -95,6 +95,10 @@ private:
     return arith::MulIOp::create(b, x, e.index(y));
   }
 
+  static bool isInteger(Value memref) {
+    return cast<MemRefType>(memref.getType()).getElementType().isInteger();
+  }
+
   static bool isBF16(Value memref) {
     return cast<MemRefType>(memref.getType()).getElementType().isBF16();
   }
@@ -209,23 +213,37 @@ private:
   // Prefetches
   //===--------------------------------------------------------------------===//
 
-  /// The row of the next block that corresponds to `row` of this one.
-  Value inNextBlock(Value row) {
-    return add(row, op.getSchedule()->getTile()[1]);
+  /// Where the rows of the next block are: those of `memref` from row `first`
+  /// on correspond to those of this one.
+  struct NextBlock {
+    Value memref;
+    int64_t first;
+  };
+  NextBlock nextKeys() {
+    if (op.getUpcoming().empty())
+      return {op.getKey(), op.getSchedule()->getTile()[1]};
+    return {op.getUpcoming().front(), 0};
+  }
+  NextBlock nextValues() {
+    if (op.getUpcoming().empty())
+      return {op.getValue(), op.getSchedule()->getTile()[1]};
+    return {op.getUpcoming().back(), 0};
   }
 
-  void prefetchRow(Value memref, Value row, Value first, int64_t columns) {
-    for (int64_t at = 0; at < columns; at += lineColumns(memref))
-      e.prefetch(memref, {row, add(first, at)});
+  /// Columns of the row that corresponds to `row` of this block.
+  void prefetchRow(NextBlock next, Value row, Value first, int64_t columns) {
+    row = add(row, next.first);
+    for (int64_t at = 0; at < columns; at += lineColumns(next.memref))
+      e.prefetch(next.memref, {row, add(first, at)});
   }
 
   /// Asks for as many columns as a group has. `index` counts the groups of
   /// rows from `row` on in the order of memory.
-  void prefetchGroup(Value memref, Value row, Value index,
+  void prefetchGroup(NextBlock next, Value row, Value index,
                      const Columns &columns) {
     Value groups = e.index(columns.groups);
     Value group = arith::RemUIOp::create(b, index, groups);
-    prefetchRow(memref, add(row, arith::DivUIOp::create(b, index, groups)),
+    prefetchRow(next, add(row, arith::DivUIOp::create(b, index, groups)),
                 add(times(group, columns.count), columns.before),
                 columns.count);
   }
@@ -304,7 +322,7 @@ private:
           SmallVector<Vectors> ks;
           for (auto [t, key] : llvm::enumerate(keys)) {
             ks.push_back(loadColumns(op.getKey(), key, d, pieces));
-            prefetchGroup(op.getKey(), inNextBlock(j),
+            prefetchGroup(nextKeys(), j,
                           add(times(indexOf(columns), stepKeys), t), columns);
           }
           // Columns of the query past the head dim are 0.
@@ -334,7 +352,7 @@ private:
   void emitTileScores() {
     Columns columns{{}, kTileFeatures, headDim / kTileFeatures, 0};
     emitScoreTiles(e, op, scratch, [&](Value key, Value index) {
-      prefetchGroup(op.getKey(), inNextBlock(key), index, columns);
+      prefetchGroup(nextKeys(), key, index, columns);
     });
   }
 
@@ -349,6 +367,22 @@ private:
     Value count = e.index(*op.getHeadRows());
     return {add(op.getH(), arith::DivUIOp::create(b, r, count).getResult()),
             add(op.getI(), arith::RemUIOp::create(b, r, count).getResult())};
+  }
+
+  /// The weights of row `r` from key `j` on, times the scales of their values.
+  /// Scales of hidden keys may be anything.
+  Value scaleByValue(Value weights, Value r, Value j) {
+    if (!op.getValueScale())
+      return weights;
+    Value exists = e.firstLanes(arith::SubIOp::create(b, keyCount, j));
+    weights = arith::MulFOp::create(
+        b, weights, e.loadWidened(op.getValueScale(), {j}, exists));
+    if (op.getMask().empty())
+      return weights;
+    Value none = e.splat(0.0);
+    Value seen = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
+                                       e.load(scratch.visible, {r, j}), none);
+    return arith::SelectOp::create(b, seen, weights, none);
   }
 
   /// Padding rows are left out: a program must not see them.
@@ -376,11 +410,11 @@ private:
       return arith::MinSIOp::create(b, lane, e.broadcast(lastKey));
     };
     auto prefetchValues = [&](Value j) {
-      prefetchRow(op.getValue(),
-                  inNextBlock(arith::DivUIOp::create(
-                      b, add(arith::MulIOp::create(b, r, keyCount), j),
-                      e.index(lanes))),
-                  zero, valueDim);
+      prefetchRow(
+          nextValues(),
+          arith::DivUIOp::create(
+              b, add(arith::MulIOp::create(b, r, keyCount), j), e.index(lanes)),
+          zero, valueDim);
     };
     bool isSoftmax = !op.getUnnormalized();
     Value none = e.splat(isSoftmax ? -INFINITY : 0.0), old = none;
@@ -394,20 +428,26 @@ private:
           if (op.getScale())
             s = arith::MulFOp::create(
                 b, s, e.splat(op.getScale()->convertToDouble()));
+          Value exists = e.firstLanes(arith::SubIOp::create(b, keyCount, j));
+          if (op.getKeyScale())
+            s = arith::MulFOp::create(
+                b, s, e.loadWidened(op.getKeyScale(), {j}, exists));
           Value lane = keysFrom(j);
           if (!op.getScore().empty())
             s = vectorizeProgram(e, op.getScore(),
                                  {s, op.getB(), head, row, lane});
-          Value seen = e.firstLanes(arith::SubIOp::create(b, keyCount, j));
+          Value seen = exists;
           if (!op.getMask().empty()) {
             Value visible =
                 vectorizeProgram(e, op.getMask(), {op.getB(), head, row, lane});
-            seen = arith::AndIOp::create(b, seen, visible);
+            seen = arith::AndIOp::create(b, exists, visible);
             e.store(
                 arith::SelectOp::create(b, seen, e.splat(1.0), e.splat(0.0)),
                 scratch.visible, {r, j});
           }
           s = arith::SelectOp::create(b, seen, s, none);
+          if (!isSoftmax)
+            s = scaleByValue(s, r, j);
           e.store(s, scratch.weights, {r, j});
           if (isSoftmax)
             return {e.orderedMax(carried[0], s)};
@@ -438,7 +478,7 @@ private:
                 e, weight,
                 vectorizeProgram(e, op.getProbability(),
                                  {weight, op.getB(), head, row, keysFrom(j)}));
-          e.store(mapped, scratch.weights, {r, j});
+          e.store(scaleByValue(mapped, r, j), scratch.weights, {r, j});
           prefetchValues(j);
           return {arith::AddFOp::create(b, carried[0], weight)};
         })[0];
@@ -454,7 +494,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   void emitWeightedSum() {
-    Value guard = op.getMask().empty()
+    // Integers are finite, and their scales are in the weights.
+    Value guard = op.getMask().empty() || isInteger(op.getValue())
                       ? Value()
                       : emitHasNonFiniteValue(e, op.getValue(), keyCount);
     emitGuardedSum(e, guard, [&](bool select) { emitWeightedSumOf(select); });
@@ -482,8 +523,8 @@ private:
         init.push_back(arith::MulFOp::create(b, x, factor));
     }
     size_t count = init.size() / rows;
-    Value nextRow = inNextBlock(
-        arith::DivUIOp::create(b, times(keyCount, rows), e.index(lanes)));
+    Value nextRow =
+        arith::DivUIOp::create(b, times(keyCount, rows), e.index(lanes));
     Vectors sums = emitLoop(
         b, zero, keyCount, 1, init, [&](Value j, ValueRange acc) -> Vectors {
           Vectors next(acc);
@@ -493,7 +534,7 @@ private:
                 add(arith::MulIOp::create(b, indexOf(columns), keyCount), j);
             index = arith::DivUIOp::create(b, times(index, lanes - rows),
                                            e.index(lanes));
-            prefetchGroup(op.getValue(), nextRow, index, columns);
+            prefetchGroup(nextValues(), nextRow, index, columns);
           }
           for (int64_t r = 0; r < rows; ++r) {
             Value weight = memref::LoadOp::create(b, scratch.weights,

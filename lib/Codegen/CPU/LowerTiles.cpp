@@ -108,6 +108,10 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       if (schedule.getKernel() == Kernel::FeaturesInLanes)
         return lowerFewRows(rewriter, block, target,
                             getFewRowsScratch(rewriter, block, target));
+      if (block.getKeyScale() || block.getValueScale())
+        return block.emitOpError("has i8 operands and the schedule of ")
+               << stringifyKernel(schedule.getKernel())
+               << ", which reads floats";
       auto allocate = [&](StringRef purpose, int64_t number,
                           ArrayRef<int64_t> shape, Type element) {
         return getScratch(rewriter, block, purpose, shape, element, number);

@@ -117,15 +117,33 @@ private:
   /// Rows [first, first + count) as kernels read them: where they are, or once
   /// for all rows of the tile as floats in the scratch, one after the other.
   mlir::Value readRows(const Rows &from, mlir::Value first, mlir::Value count);
-  /// Calls `copy` for the pages of rows [first, first + count): their view,
-  /// that of their scales or null, and the first one's distance from `first`.
-  void forEachPage(
-      const Rows &from, mlir::Value first, mlir::Value count,
-      llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> copy);
+  /// Rows that lie one after the other: `count` from `row` on of column `page`
+  /// of the block table, or of the whole memref when that is null. `distance`
+  /// is that of the first one from the first of all.
+  struct Run {
+    mlir::Value page, row, count, distance;
+  };
+  /// Calls `body` for the runs of rows [first, first + count).
+  void forEachRun(mlir::Value first, mlir::Value count,
+                  llvm::function_ref<void(const Run &)> body);
+  /// The rows of a run in `memref`, which are `rows` or their scales.
+  mlir::Value viewRun(const Rows &rows, mlir::Value memref, const Run &run);
+  /// From `row` on to the end of its page.
+  Run findRunAt(mlir::Value row);
+  /// Whether the kernel reads the rows where they are.
+  bool readsInPlace(const Rows &rows);
   /// Allocates `rows.scratch` if blocks have to be copied.
   void allocateScratch(Rows &rows);
   void emitBlock(mlir::Value queryTile, mlir::ValueRange at, mlir::Value key,
                  mlir::Value count, bool masked);
+  /// Keys and values of one block as the kernel reads them.
+  struct BlockOperands {
+    mlir::Value key, value;
+    mlir::Value keyScale = {}, valueScale = {};
+    llvm::SmallVector<mlir::Value> upcoming = {};
+  };
+  void emitKernel(mlir::Value queryTile, mlir::ValueRange at, mlir::Value key,
+                  const BlockOperands &operands, bool masked);
   mlir::ImplicitLocOpBuilder &b;
   IndexBuilder x;
   AttentionOp op;

@@ -61,10 +61,7 @@ ScheduleAttr scheduleFewRows(AttentionOp op, TargetAttr target, int64_t rows) {
   int64_t lanes = target.getLanes(scores), rowBytes = 0;
   for (Value operand : {op.getKey(), op.getValue()}) {
     auto type = cast<ShapedType>(operand.getType());
-    // Integers are read from a copy of the block in floats.
-    int64_t bits = type.getElementType().isInteger()
-                       ? scores.getWidth()
-                       : type.getElementTypeBitWidth();
+    int64_t bits = type.getElementTypeBitWidth();
     rowBytes = std::max(rowBytes, type.getDimSize(3) * bits / 8);
   }
   int64_t keys = target.getL1() / 3 / rowBytes / lanes * lanes;

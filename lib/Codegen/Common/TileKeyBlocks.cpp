@@ -227,36 +227,49 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   emitBlock(queryTile, at, key, count, /*masked=*/true);
 }
 
-void AttentionTiling::forEachPage(
-    const Rows &from, Value first, Value count,
-    function_ref<void(Value, Value, Value)> copy) {
-  auto copyRows = [&](ArrayRef<Value> at, Value row, Value count,
-                      Value distance) {
-    copy(viewRows(b, from.memref, at, row, count),
-         from.scale ? viewRows(b, from.scale, at, row, count) : Value(),
-         distance);
-  };
+//===----------------------------------------------------------------------===//
+// Rows of keys and values
+//===----------------------------------------------------------------------===//
+
+void AttentionTiling::forEachRun(Value first, Value count,
+                                 function_ref<void(const Run &)> body) {
   if (!op.getTable())
-    return copyRows(from.at, first, count, x.constant(0));
+    return body({Value(), first, count, x.constant(0)});
   Value pageRows =
-      x.constant(cast<MemRefType>(from.memref.getType()).getDimSize(2));
+      x.constant(cast<MemRefType>(op.getKey().getType()).getDimSize(2));
   Value end = x.add(first, count), one = x.constant(1);
   Value endPage = x.div(x.add(end, x.sub(pageRows, one)), pageRows);
   auto loop = scf::ForOp::create(b, x.div(first, pageRows), endPage, one);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value number = loop.getInductionVar();
-  Value page =
-      memref::LoadOp::create(b, op.getTable(), ValueRange{from.at[0], number});
-  // The table is data: a number beyond the pool reads the last page.
-  Value last = x.sub(x.dim(from.memref, 0), one);
-  page = arith::IndexCastOp::create(b, b.getIndexType(), page);
-  page = b.createOrFold<arith::MaxSIOp>(x.min(page, last), x.constant(0));
-  Value pageBegin = x.mul(number, pageRows);
+  Value page = loop.getInductionVar();
+  Value pageBegin = x.mul(page, pageRows);
   Value begin = b.createOrFold<arith::MaxSIOp>(first, pageBegin);
   Value pageEnd = x.min(end, x.add(pageBegin, pageRows));
-  copyRows({page, from.at[1]}, x.sub(begin, pageBegin), x.sub(pageEnd, begin),
-           x.sub(begin, first));
+  body({page, x.sub(begin, pageBegin), x.sub(pageEnd, begin),
+        x.sub(begin, first)});
+}
+
+Value AttentionTiling::viewRun(const Rows &rows, Value memref, const Run &run) {
+  if (!run.page)
+    return viewRows(b, memref, rows.at, run.row, run.count);
+  Value number = memref::LoadOp::create(b, op.getTable(),
+                                        ValueRange{rows.at[0], run.page});
+  // The table is data: a number beyond the pool reads the last page.
+  Value last = x.sub(x.dim(memref, 0), x.constant(1));
+  number = arith::IndexCastOp::create(b, b.getIndexType(), number);
+  number = b.createOrFold<arith::MaxSIOp>(x.min(number, last), x.constant(0));
+  return viewRows(b, memref, {number, rows.at[1]}, run.row, run.count);
+}
+
+AttentionTiling::Run AttentionTiling::findRunAt(Value row) {
+  Value pageRows =
+      x.constant(cast<MemRefType>(op.getKey().getType()).getDimSize(2));
+  Value page = x.div(row, pageRows);
+  Value inPage = x.sub(row, x.mul(page, pageRows));
+  // After the last page of all, it stands in for the next one.
+  page = x.min(page, x.sub(x.dim(op.getTable(), 1), x.constant(1)));
+  return {page, inPage, x.sub(pageRows, inPage), x.constant(0)};
 }
 
 Value AttentionTiling::readRows(const Rows &from, Value first, Value count) {
@@ -271,30 +284,47 @@ Value AttentionTiling::readRows(const Rows &from, Value first, Value count) {
         ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
   };
   auto type = cast<MemRefType>(from.scratch.getType());
-  forEachPage(
-      from, first, count, [&](Value rows, Value scales, Value distance) {
-        Value dest = op.getTable() ? viewScratch(distance, x.dim(rows, 0),
-                                                 type.getDimSize(1))
-                                   : from.scratch;
-        PackOp::create(b, TypeRange(), rows, dest, scales,
-                       b.getF64FloatAttr(1.0));
-      });
+  forEachRun(first, count, [&](const Run &run) {
+    Value rows = viewRun(from, from.memref, run);
+    Value scales = from.scale ? viewRun(from, from.scale, run) : Value();
+    Value dest =
+        run.page ? viewScratch(run.distance, x.dim(rows, 0), type.getDimSize(1))
+                 : from.scratch;
+    PackOp::create(b, TypeRange(), rows, dest, scales, b.getF64FloatAttr(1.0));
+  });
   int64_t columns = cast<MemRefType>(from.memref.getType()).getDimSize(3);
   return viewScratch(x.constant(0), count, columns);
 }
 
-void AttentionTiling::allocateScratch(Rows &rows) {
+bool AttentionTiling::readsInPlace(const Rows &rows) {
+  if (isPaired())
+    return true;
   auto type = cast<MemRefType>(rows.memref.getType());
-  Type element = type.getElementType();
-  bool isFewRows = schedule.getKernel() == Kernel::FeaturesInLanes;
-  bool isCopied = op.getTable() || element.isInteger();
+  if (schedule.getKernel() != Kernel::FeaturesInLanes)
+    return !op.getTable() && type.getElementType() == op.getScoreType();
+  // Pages become blocks, whose softmax runs by vectors of keys, and of scales.
+  // That is so for keys and values, or for neither.
+  auto hasUnitStride = [](Value memref) {
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    return !memref || (succeeded(cast<MemRefType>(memref.getType())
+                                     .getStridesAndOffset(strides, offset)) &&
+                       strides.back() == 1);
+  };
+  return (!op.getTable() || type.getDimSize(2) >= schedule.getLanes()) &&
+         hasUnitStride(op.getKeyScale()) && hasUnitStride(op.getValueScale());
+}
+
+void AttentionTiling::allocateScratch(Rows &rows) {
   rows.scratch = {};
-  Type scratch = op.getScoreType();
-  if (isPaired() || (!isCopied && (isFewRows || element == scratch)))
+  if (readsInPlace(rows))
     return;
+  auto type = cast<MemRefType>(rows.memref.getType());
   // What is read as it comes is copied as it is.
-  if (isFewRows && rows.memref == op.getKey() && scalesScores())
-    scratch = element;
+  Type scratch = op.getScoreType();
+  if (schedule.getKernel() == Kernel::FeaturesInLanes &&
+      rows.memref == op.getKey() && scalesScores())
+    scratch = type.getElementType();
   int64_t vector = schedule.getLanes() * (scratch == op.getScoreType() ? 1 : 2);
   auto columns =
       static_cast<int64_t>(llvm::alignTo(type.getDimSize(3), vector));
@@ -302,30 +332,56 @@ void AttentionTiling::allocateScratch(Rows &rows) {
       b, MemRefType::get({blockKeys, columns}, scratch));
 }
 
+//===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
 void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
                                 Value count, bool masked) {
-  Value keys = readRows(this->keys, key, count);
-  Value values = isPaired() ? viewRows(b, this->values.memref, this->values.at,
-                                       x.div(key, x.constant(kPairedPanel)),
-                                       x.ceilDiv(count, kPairedPanel))
-                            : readRows(this->values, key, count);
+  if (schedule.getKernel() == Kernel::FeaturesInLanes && !keys.scratch)
+    return forEachRun(key, count, [&](const Run &run) {
+      BlockOperands operands{viewRun(keys, keys.memref, run),
+                             viewRun(values, values.memref, run)};
+      if (keys.scale)
+        operands.keyScale = viewRun(keys, keys.scale, run);
+      if (values.scale)
+        operands.valueScale = viewRun(values, values.scale, run);
+      Value first = x.add(key, run.distance);
+      if (run.page) {
+        Run next = findRunAt(x.add(first, run.count));
+        operands.upcoming = {viewRun(keys, keys.memref, next),
+                             viewRun(values, values.memref, next)};
+      }
+      emitKernel(queryTile, at, first, operands, masked);
+    });
+  BlockOperands operands{readRows(keys, key, count),
+                         isPaired()
+                             ? viewRows(b, values.memref, values.at,
+                                        x.div(key, x.constant(kPairedPanel)),
+                                        x.ceilDiv(count, kPairedPanel))
+                             : readRows(values, key, count)};
   // The first block that has room for it brings what the task needs next.
-  SmallVector<Value> soon;
   if (!masked && !upcoming.empty()) {
     Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, key,
                                                   firstFullKey);
     for (Value rows : upcoming) {
       int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
       Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));
-      soon.push_back(memref::SubViewOp::create(
+      operands.upcoming.push_back(memref::SubViewOp::create(
           b, rows, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
           ArrayRef<OpFoldResult>{count, b.getIndexAttr(columns)},
           ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)}));
     }
   }
+  emitKernel(queryTile, at, key, operands, masked);
+}
+
+void AttentionTiling::emitKernel(Value queryTile, ValueRange at, Value key,
+                                 const BlockOperands &operands, bool masked) {
   auto block = OnlineAttentionOp::create(
-      b, TypeRange(), queryTile, keys, values, acc, max, sum, at[0], at[1],
-      at[2], x.add(at[3], key), rows, soon, additive,
+      b, TypeRange(), queryTile, operands.key, operands.value, acc, max, sum,
+      at[0], at[1], at[2], x.add(at[3], key), rows, operands.upcoming, additive,
+      operands.keyScale, operands.valueScale,
       scalesScores() ? op.getScaleAttr() : FloatAttr(),
       headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(),
       op.getUnnormalizedAttr(), schedule);

@@ -36,10 +36,13 @@ Value attn::buildDequantized(TensorLoops &build, Value input, Value scale,
   Type sum = getSumType(getElementTypeOrSelf(scale.getType()));
   if (element.isF64())
     sum = element;
-  enum { B, H, J };
+  int64_t rank = cast<ShapedType>(scale.getType()).getRank();
   return build.map(build.sizes(input), element, input, [&](LoopBody &b) {
     Value x = arith::SIToFPOp::create(b.builder, b.loc, sum, b.inputs[0]);
-    Value factor = b.load(scale, {b.loop(B), b.loop(H), b.loop(J)});
+    SmallVector<Value> row;
+    for (int64_t d = 0; d < rank; ++d)
+      row.push_back(b.loop(d));
+    Value factor = b.load(scale, row);
     return b.cast(b.mul(x, b.cast(factor, sum)), element);
   });
 }

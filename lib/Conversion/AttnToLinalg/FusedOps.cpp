@@ -119,12 +119,16 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   Value oldSum = build.castElements(op.getSum(), element);
   SmallVector<OpFoldResult> stats = build.sizes(op.getMax());
   SmallVector<OpFoldResult> sizes{stats[0], build.sizes(op.getKey())[0]};
+  auto read = [&](Value rows, Value scale) {
+    return scale ? buildDequantized(build, rows, scale, element) : rows;
+  };
+  Value key = read(op.getKey(), op.getKeyScale());
+  Value value = read(op.getValue(), op.getValueScale());
 
   Value scores;
   {
     enum { M, N, D };
-    SmallVector<LoopOperand> factors{{op.getQuery(), {M, D}},
-                                     {op.getKey(), {N, D}}};
+    SmallVector<LoopOperand> factors{{op.getQuery(), {M, D}}, {key, {N, D}}};
     if (op.getAdditive())
       factors.push_back({op.getAdditive(), {D}});
     scores = build.loops(
@@ -156,7 +160,7 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   auto addWeighted = [&](Value acc, Value weights, Value selector,
                          double absent) {
     return build.loops(
-        3, {{weights, {M, N}}, {selector, {M, N}}, {op.getValue(), {N, D}}},
+        3, {{weights, {M, N}}, {selector, {M, N}}, {value, {N, D}}},
         {acc, {M, D}}, [&](LoopBody &b) {
           Value product = b.mul(b.inputs[0], b.cast(b.inputs[2], element));
           return b.select(b.equals(b.inputs[1], absent), b.output,

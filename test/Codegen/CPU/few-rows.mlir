@@ -15,13 +15,13 @@
 // CHECK: scf.for %[[J:[^ ]+]] =
 // CHECK: scf.for %[[D:[^ ]+]] =
 // CHECK: vector.load %[[K]][%[[J]], %[[D]]]
-// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %[[J]], %[[BLOCK]]
 // CHECK-NEXT: %[[N:[^ ]+]] = arith.divui %[[D]], %[[LANES]]
 // CHECK-NEXT: %[[INDEX:[^ ]+]] = arith.muli %[[N]], %[[C4]]
 // CHECK-NEXT: %[[LINE:[^ ]+]] = arith.remui %[[INDEX]], %[[C4]]
 // CHECK-NEXT: %[[ROW:[^ ]+]] = arith.divui %[[INDEX]], %[[C4]]
-// CHECK-NEXT: %[[ROW1:[^ ]+]] = arith.addi %[[NEXT]], %[[ROW]]
+// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %[[J]], %[[ROW]]
 // CHECK-NEXT: %[[COLUMN:[^ ]+]] = arith.muli %[[LINE]], %[[LANES]]
+// CHECK-NEXT: %[[ROW1:[^ ]+]] = arith.addi %[[NEXT]], %[[BLOCK]]
 // CHECK-NEXT: memref.prefetch %[[K]][%[[ROW1]], %[[COLUMN]]], read, locality<2>, data
 // CHECK-COUNT-3: memref.prefetch %[[K]]
 // The last, ragged step.
@@ -43,7 +43,8 @@
 // CHECK: vector.load %[[V]][%[[J]],
 // CHECK-NEXT: %[[PART:[^ ]+]] = arith.muli %[[J]], %[[C12]]
 // CHECK-NEXT: %[[ROW:[^ ]+]] = arith.divui %[[PART]], %[[LANES]]
-// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %{{[^ ]+}}, %[[ROW]]
+// CHECK-NEXT: %[[SUM:[^ ]+]] = arith.addi %{{[^ ]+}}, %[[ROW]]
+// CHECK-NEXT: %[[NEXT:[^ ]+]] = arith.addi %[[SUM]], %[[BLOCK]]
 // CHECK-NEXT: memref.prefetch %[[V]][%[[NEXT]], %{{[^ ]+}}], read, locality<2>, data
 // CHECK-NEXT: memref.prefetch %[[V]][%[[NEXT]], %[[LANES]]], read, locality<2>, data
 // CHECK-NOT: memref.prefetch
@@ -103,5 +104,31 @@ func.func @wide_keys(%q: memref<4x64xbf16>, %k: memref<?x64xf32>, %v: memref<?x6
 // PAIRS: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf64>
 func.func @double(%q: memref<4x64xf64>, %k: memref<?x64xf64>, %v: memref<?x64xbf16>, %acc: memref<4x64xf64>, %max: memref<4xf64>, %sum: memref<4xf64>, %i: index) {
   attn.online_attention ins(%q, %k, %v : memref<4x64xf64>, memref<?x64xf64>, memref<?x64xbf16>) outs(%acc, %max, %sum : memref<4x64xf64>, memref<4xf64>, memref<4xf64>) at (%i, %i, %i, %i) schedule(<kernel = features_in_lanes, tile = [4, 16], registers = [4, 4], lanes = 8>)
+  return
+}
+
+// Integers: scores times the scales of keys, weights times those of values, and
+// the rows that come next where they are. Hidden scales may be anything.
+// CHECK-LABEL: func.func @integers(
+// CHECK-SAME: %{{.*}}: memref<4x64xf32>, %[[K:.*]]: memref<?x64xi8>, %[[KS:.*]]: memref<?xf32>, %[[VS:.*]]: memref<?xf32>, %[[SOON:.*]]: memref<?x64xi8>,
+// CHECK: vector.load %[[K]]{{.*}} : memref<?x64xi8>, vector<16xi8>
+// CHECK: arith.sitofp
+// CHECK: memref.prefetch %[[SOON]]
+// CHECK: %[[FACTOR:.*]] = vector.maskedload %[[KS]]
+// CHECK: arith.mulf %{{.*}}, %[[FACTOR]]
+// CHECK: %[[WEIGHTS:.*]] = math.exp2
+// CHECK: math.exp2
+// CHECK: %[[FACTOR:.*]] = vector.maskedload %[[VS]]
+// CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[FACTOR]]
+// CHECK: %[[SEEN:.*]] = arith.cmpf une
+// CHECK: arith.select %[[SEEN]], %[[SCALED]],
+// CHECK-NOT: arith.cmpf uno
+// CHECK: return
+func.func @integers(%q: memref<4x64xf32>, %k: memref<?x64xi8>, %ks: memref<?xf32>, %vs: memref<?xf32>, %soon: memref<?x64xi8>, %max: memref<4xf32>, %i: index) {
+  attn.online_attention ins(%q, %k, %k : memref<4x64xf32>, memref<?x64xi8>, memref<?x64xi8>) outs(%q, %max, %max : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at (%i, %i, %i, %i) upcoming(%soon, %soon : memref<?x64xi8>, memref<?x64xi8>) key_scale(%ks : memref<?xf32>) value_scale(%vs : memref<?xf32>) schedule(<kernel = features_in_lanes, tile = [4, 128], registers = [4, 4], lanes = 16>) mask {
+  ^bb0(%b: index, %h: index, %row: index, %j: index):
+    %visible = arith.cmpi sle, %j, %row : index
+    attn.yield %visible : i1
+  }
   return
 }

@@ -108,3 +108,13 @@ func.func @ragged_features(%q: memref<16x32x2xbf16>, %k: memref<?x32xbf16>, %v: 
   return
 }
 }
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @integers(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xi8>, %s: memref<?xf32>, %max: memref<16xf32>, %i: index) {
+  // expected-error @below {{has i8 operands and the schedule of queries_in_lanes, which reads floats}}
+  attn.online_attention ins(%q, %k, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xi8>, memref<?x8xi8>) outs(%q, %max, %max : memref<16x8xf32, strided<[1, 16]>>, memref<16xf32>, memref<16xf32>) at(%i, %i, %i, %i) key_scale(%s : memref<?xf32>) value_scale(%s : memref<?xf32>) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
+  return
+}
+}

@@ -36,3 +36,37 @@ func.func @integers(%k: memref<?x2x?x64xi8>, %s: memref<?x2x?xf32>, %q: memref<?
   attn.attention ins(%q, %k, %k : memref<?x8x?x64xf32>, memref<?x2x?x64xi8>, memref<?x2x?x64xi8>) outs(%o : memref<?x8x?x64xf32>) scale 0.125 key_scale(%s : memref<?x2x?xf32>) value_scale(%s : memref<?x2x?xf32>) schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 2], lanes = 16>)
   return
 }
+
+// -----
+
+// A few rows read pages and integers where they are: each page is a block, and
+// the page after it is brought near.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-SAME: %[[K:[^:]*]]: memref<?x2x16x64xi8>, %[[S:[^:]*]]: memref<?x2x16xf32>, %[[T:[^:]*]]: memref<?x?xi32>
+// CHECK: scf.forall (%[[B:.*]], %{{.*}}, %{{.*}}) in
+// CHECK-NOT: memref.alloc() : memref<256x64xf32>
+// CHECK: scf.for %[[PAGE:.*]] = %{{.*}} to %{{.*}} step %c1 {
+// CHECK: memref.load %[[T]][%[[B]], %[[PAGE]]]
+// CHECK: %[[KEYS:.*]] = memref.subview %[[K]]
+// CHECK: %[[SCALES:.*]] = memref.subview %[[S]]
+// CHECK: %[[NEXT:.*]] = arith.minsi
+// CHECK: memref.load %[[T]][%[[B]], %[[NEXT]]]
+// CHECK: %[[SOON:.*]] = memref.subview %[[K]]
+// CHECK-NOT: attn.pack
+// CHECK: attn.online_attention ins(%{{.*}}, %[[KEYS]], %{{.*}} : {{.*}}xi8, {{.*}}xi8, {{.*}} upcoming(%[[SOON]], %{{.*}} :{{.*}} key_scale(%[[SCALES]] : memref<?xf32, {{.*}} value_scale(
+func.func @few_rows(%k: memref<?x2x16x64xi8>, %s: memref<?x2x16xf32>, %t: memref<?x?xi32>, %q: memref<?x8x1x64xf32>, %o: memref<?x8x1x64xf32>) {
+  attn.attention ins(%q, %k, %k : memref<?x8x1x64xf32>, memref<?x2x16x64xi8>, memref<?x2x16x64xi8>) outs(%o : memref<?x8x1x64xf32>) scale 0.125 table(%t : memref<?x?xi32>) key_scale(%s : memref<?x2x16xf32>) value_scale(%s : memref<?x2x16xf32>) schedule(<kernel = features_in_lanes, tile = [4, 256], registers = [4, 4], lanes = 16, split = 2048>)
+  return
+}
+
+// -----
+
+// Pages of fewer rows than a vector has lanes are copied.
+// CHECK-LABEL: func.func @short_pages
+// CHECK: %[[SCRATCH:.*]] = memref.alloc() : memref<256x64xf32>
+// CHECK: attn.pack
+// CHECK-NOT: upcoming
+func.func @short_pages(%k: memref<?x2x8x64xf32>, %t: memref<?x?xi32>, %q: memref<?x8x1x64xf32>, %o: memref<?x8x1x64xf32>) {
+  attn.attention ins(%q, %k, %k : memref<?x8x1x64xf32>, memref<?x2x8x64xf32>, memref<?x2x8x64xf32>) outs(%o : memref<?x8x1x64xf32>) scale 0.125 table(%t : memref<?x?xi32>) schedule(<kernel = features_in_lanes, tile = [4, 256], registers = [4, 4], lanes = 16, split = 2048>)
+  return
+}

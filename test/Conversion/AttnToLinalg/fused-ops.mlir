@@ -52,6 +52,23 @@ func.func @online(%q: tensor<16x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf
 
 // -----
 
+// Integers become floats first.
+// CHECK-LABEL: func.func @online_integers
+// CHECK:         arith.sitofp
+// CHECK:         arith.mulf
+// CHECK:         arith.sitofp
+// CHECK-NOT:     attn.
+func.func @online_integers(%q: tensor<16x64xf32>, %k: tensor<?x64xi8>, %v: tensor<?x32xi8>, %s: tensor<?xf32>,
+                  %acc: tensor<16x32xf32>, %max: tensor<16xf32>, %j: index) -> tensor<16x32xf32> {
+  %r:3 = attn.online_attention ins(%q, %k, %v : tensor<16x64xf32>, tensor<?x64xi8>, tensor<?x32xi8>)
+      outs(%acc, %max, %max : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>) at(%j, %j, %j, %j)
+      key_scale(%s : tensor<?xf32>) value_scale(%s : tensor<?xf32>)
+      -> tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>
+  return %r#0 : tensor<16x32xf32>
+}
+
+// -----
+
 // Partials of sum 0 are skipped; the log-sum-exp is natural.
 // CHECK-LABEL: func.func @merge
 // CHECK:         arith.maximumf

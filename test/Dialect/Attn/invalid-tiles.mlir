@@ -87,6 +87,46 @@ func.func @online_c8(%q: memref<4x32x2xbf16>, %k: memref<?x8xbf16>, %v: memref<?
 
 // -----
 
+// online_attention C10: integers need scales
+func.func @online_c10_key(%q: memref<4x64xf32>, %k: memref<?x64xi8>, %v: memref<?x64xf32>, %m: memref<4xf32>, %i: index) {
+  // expected-error @+1 {{key of i8 needs key_scale (C10)}}
+  attn.online_attention ins(%q, %k, %v : memref<4x64xf32>, memref<?x64xi8>, memref<?x64xf32>)
+    outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at(%i, %i, %i, %i)
+  return
+}
+
+// -----
+
+// online_attention C10: floats have no scales
+func.func @online_c10_value(%q: memref<4x64xf32>, %v: memref<?x64xf32>, %m: memref<4xf32>, %i: index) {
+  // expected-error @+1 {{value has no value_scale: it is of floats (C10)}}
+  attn.online_attention ins(%q, %v, %v : memref<4x64xf32>, memref<?x64xf32>, memref<?x64xf32>)
+    outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at(%i, %i, %i, %i) value_scale(%m : memref<4xf32>)
+  return
+}
+
+// -----
+
+// online_attention C10: one number a row
+func.func @online_c10_rank(%q: memref<4x64xf32>, %k: memref<8x64xi8>, %v: memref<8x64xf32>, %m: memref<4xf32>, %s: memref<8x1xf32>, %i: index) {
+  // expected-error @+1 {{key_scale must have rank 1 and be of floats, got 'memref<8x1xf32>' (C10)}}
+  attn.online_attention ins(%q, %k, %v : memref<4x64xf32>, memref<8x64xi8>, memref<8x64xf32>)
+    outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at(%i, %i, %i, %i) key_scale(%s : memref<8x1xf32>)
+  return
+}
+
+// -----
+
+// online_attention C10: as many numbers as rows
+func.func @online_c10_count(%q: memref<4x64xf32>, %k: memref<8x64xi8>, %v: memref<8x64xf32>, %m: memref<4xf32>, %i: index) {
+  // expected-error @+1 {{key count of key_scale is 4 but key count of key is 8 (C10)}}
+  attn.online_attention ins(%q, %k, %v : memref<4x64xf32>, memref<8x64xi8>, memref<8x64xf32>)
+    outs(%q, %m, %m : memref<4x64xf32>, memref<4xf32>, memref<4xf32>) at(%i, %i, %i, %i) key_scale(%m : memref<4xf32>)
+  return
+}
+
+// -----
+
 // online_attention C1: ranks
 func.func @online_c1(%q: memref<8x64xf32>, %acc: memref<8x64xf32>, %i: index) {
   // expected-error @+1 {{max must be a tensor or memref of rank 1, got 'memref<8x64xf32>' (C1)}}

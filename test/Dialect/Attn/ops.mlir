@@ -174,6 +174,15 @@ func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1,
   return
 }
 
+// CHECK-LABEL: func.func @tiles_of_integers
+// CHECK: attn.online_attention {{.*}} key_scale(%{{.*}} : memref<?xf32>) value_scale(%{{.*}} : memref<?xf16>) unnormalized
+func.func @tiles_of_integers(%q: memref<4x64xf32>, %k: memref<?x64xi8>, %max: memref<4xf32>, %ks: memref<?xf32>, %vs: memref<?xf16>, %at: index) {
+  attn.online_attention ins(%q, %k, %k : memref<4x64xf32>, memref<?x64xi8>, memref<?x64xi8>)
+      outs(%q, %max, %max : memref<4x64xf32>, memref<4xf32>, memref<4xf32>)
+      at(%at, %at, %at, %at) key_scale(%ks : memref<?xf32>) value_scale(%vs : memref<?xf16>) unnormalized
+  return
+}
+
 // CHECK-LABEL: func.func @tiles_on_tensors
 // CHECK: attn.pack {{.*}} -> tensor<64x64xf32>
 // CHECK: attn.online_attention {{.*}} score {

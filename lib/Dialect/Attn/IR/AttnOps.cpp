@@ -603,8 +603,8 @@ MutableOperandRange OnlineAttentionOp::getDpsInitsMutable() {
 LogicalResult OnlineAttentionOp::verify() {
   int64_t rank = isInPanels(getQuery()) ? 3 : 2;
   if (failed(verifyShaped(*this, "query", getQuery(), rank, "C1")) ||
-      failed(verifyShaped(*this, "key", getKey(), 2, "C1")) ||
-      failed(verifyShaped(*this, "value", getValue(), rank, "C1")) ||
+      failed(verifyShaped(*this, "key", getKey(), 2, "C1", true)) ||
+      failed(verifyShaped(*this, "value", getValue(), rank, "C1", true)) ||
       failed(verifyShaped(*this, "acc", getAcc(), 2, "C1")) ||
       failed(verifyShaped(*this, "max", getMax(), 1, "C1")) ||
       failed(verifyShaped(*this, "sum", getSum(), 1, "C1")) ||
@@ -612,7 +612,7 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       (getAdditive() &&
        failed(verifyShaped(*this, "additive", getAdditive(), 1, "C9"))) ||
-      failed(verifyExtents(*this)))
+      failed(verifyCache()) || failed(verifyExtents(*this)))
     return failure();
   if (getHeadRows() && *getHeadRows() < 1)
     return emitOpError() << "head_rows must be positive, got " << *getHeadRows()
@@ -623,7 +623,7 @@ LogicalResult OnlineAttentionOp::verify() {
   if (getAdditive() && isPaired())
     return emitOpError("additive scores take a query of rank 2 (C9)");
   for (Value rows : getUpcoming())
-    if (failed(verifyShaped(*this, "upcoming", rows, 2, "C8")) ||
+    if (failed(verifyShaped(*this, "upcoming", rows, 2, "C8", true)) ||
         failed(verifyHeadDim(*this, "upcoming", rows, "C8")))
       return failure();
   if (isPaired()) {

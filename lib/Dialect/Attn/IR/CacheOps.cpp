@@ -187,14 +187,40 @@ void DequantizeOp::getExtentConstraints(
 }
 
 //===----------------------------------------------------------------------===//
-// attention
+// attention, online_attention
 //===----------------------------------------------------------------------===//
 
+static bool hasRank(Value value, int64_t rank) {
+  auto type = dyn_cast<ShapedType>(value.getType());
+  return type && type.hasRank() && type.getRank() == rank;
+}
+
+/// `operand` has a `scale` exactly when it is of integers.
+static LogicalResult verifyScale(Operation *op, StringRef name, Value operand,
+                                 Value scale, int64_t rank, StringRef label) {
+  bool isInteger = getElementTypeOrSelf(operand.getType()).isInteger();
+  if (isInteger && !scale)
+    return op->emitOpError()
+           << name << " of i8 needs " << name << "_scale (" << label << ")";
+  if (!isInteger && scale)
+    return op->emitOpError() << name << " has no " << name
+                             << "_scale: it is of floats (" << label << ")";
+  if (scale && (!hasRank(scale, rank) ||
+                !isa<FloatType>(getElementTypeOrSelf(scale.getType()))))
+    return op->emitOpError() << name << "_scale must have rank " << rank
+                             << " and be of floats, got " << scale.getType()
+                             << " (" << label << ")";
+  return success();
+}
+
+LogicalResult OnlineAttentionOp::verifyCache() {
+  return success(
+      succeeded(verifyScale(*this, "key", getKey(), getKeyScale(), 1, "C10")) &&
+      succeeded(
+          verifyScale(*this, "value", getValue(), getValueScale(), 1, "C10")));
+}
+
 LogicalResult AttentionOp::verifyCache() {
-  auto hasRank = [](Value value, int64_t rank) {
-    auto type = dyn_cast<ShapedType>(value.getType());
-    return type && type.hasRank() && type.getRank() == rank;
-  };
   if (getTable()) {
     Type element = getElementTypeOrSelf(getTable().getType());
     if (!hasRank(getTable(), 2) ||
@@ -212,19 +238,8 @@ LogicalResult AttentionOp::verifyCache() {
                  << " must be static and positive, got " << type << " (C12)";
     }
   }
-  for (auto [name, operand, scale] :
-       {std::tuple("key", getKey(), getKeyScale()),
-        {"value", getValue(), getValueScale()}}) {
-    bool isInteger = getElementTypeOrSelf(operand.getType()).isInteger();
-    if (isInteger != static_cast<bool>(scale))
-      return emitOpError() << name << (isInteger ? " of i8 needs " : " has no ")
-                           << name << "_scale" << (isInteger ? "" : ": it is ")
-                           << (isInteger ? "" : "of floats") << " (C13)";
-    if (scale && (!hasRank(scale, 3) ||
-                  !isa<FloatType>(getElementTypeOrSelf(scale.getType()))))
-      return emitOpError() << name
-                           << "_scale must have rank 3 and be of floats, "
-                           << "got " << scale.getType() << " (C13)";
-  }
-  return success();
+  return success(
+      succeeded(verifyScale(*this, "key", getKey(), getKeyScale(), 3, "C13")) &&
+      succeeded(
+          verifyScale(*this, "value", getValue(), getValueScale(), 3, "C13")));
 }

@@ -231,6 +231,10 @@ void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {
   if (getAdditive() && !isPaired())
     equal("C9", getAdditive(), 0, getQuery(), 1, "head dim", "additive",
           "query");
+  if (Value scale = getKeyScale())
+    equal("C10", scale, 0, getKey(), 0, "key count", "key_scale", "key");
+  if (Value scale = getValueScale())
+    equal("C10", scale, 0, getValue(), 0, "key count", "value_scale", "value");
   equal("C4", getAcc(), 0, getQuery(), rows, "row count", "acc", "query");
   equal("C4", getAcc(), 1, getValue(), 1, "head dim", "acc", "value");
   equal("C4", getMax(), 0, getQuery(), rows, "row count", "max", "query");

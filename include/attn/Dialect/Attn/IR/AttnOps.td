@@ -843,8 +843,13 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     `[P, Dv, L]`, panels of `L` keys, both as `attn.pack` leaves them; `key`
     then has `N` rows in a buffer of whole panels.
 
+    Keys and values of i8 are multiplied by `key_scale` and `value_scale`, one
+    number a row.
+
     `upcoming` are rows that the task needs soon: they move towards the core
-    while the block is computed.
+    while the block is computed. For rows of dot products with features in
+    lanes they are the keys and the values of the next block, which without
+    them follow in memory.
 
     The probability region maps weights `exp(score - max)` before they multiply
     values, not where they are summed: it is homogeneous, `f(c p) = c f(p)` for
@@ -864,11 +869,14 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `upcoming` have rank 2 and a static second extent.
     - C9: `additive` is `[D]` of floats, for a `query` of rank 2.
+    - C10: `key_scale` and `value_scale` are given exactly for i8, `[N]` of
+      floats.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key, AnyShaped:$value,
     AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
     Variadic<AnyMemRef>:$upcoming, Optional<AnyShaped>:$additive,
+    Optional<AnyShaped>:$key_scale, Optional<AnyShaped>:$value_scale,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<I64Attr>:$head_rows,
     UnitAttr:$unnormalized, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -881,6 +889,8 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     (`scale` $scale^)? (`head_rows` $head_rows^)?
     (`upcoming` `(` $upcoming^ `:` type($upcoming) `)`)?
     (`additive` `(` $additive^ `:` type($additive) `)`)?
+    (`key_scale` `(` $key_scale^ `:` type($key_scale) `)`)?
+    (`value_scale` `(` $value_scale^ `:` type($value_scale) `)`)?
     (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
@@ -896,6 +906,8 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     bool isPaired() {
       return llvm::cast<mlir::ShapedType>(getQuery().getType()).getRank() == 3;
     }
+    /// Checks C10.
+    mlir::LogicalResult verifyCache();
   }];
 }
 
