@@ -325,7 +325,7 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
 LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target) {
   auto accType = cast<MemRefType>(op.getAcc().getType());
-  auto type = dyn_cast<FloatType>(accType.getElementType());
+  auto type = cast<FloatType>(accType.getElementType());
   for (Value state : {op.getAcc(), op.getMax(), op.getSum()})
     if (!isa<Float32Type, Float64Type>(type) ||
         getElementTypeOrSelf(state.getType()) != type)
