@@ -132,7 +132,7 @@ func.func @functions_f64(%x: vector<2xf64>, %y: vector<16xf64>) -> (vector<2xf64
 
 module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
 // Others are those of libm.
-// REMARK-NEXT: Function=erf_f64 {{.*}}math.erf is one library call for each pair of query and key
+// REMARK: Function=erf_f64 {{.*}}math.erf is one library call for each pair of query and key
 // REMARK-NOT: Function=
 // CHECK-LABEL: func.func @erf_f64
 // CHECK: math.erf

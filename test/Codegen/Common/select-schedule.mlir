@@ -79,7 +79,7 @@ func.func @bf16(%q: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tens
 
 // f64: half of the lanes, and twice the bytes of a row.
 // CHECK-LABEL: func.func @double
-// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [96, 60], registers = [6, 4], lanes = 8>)
+// AVX512: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 60], registers = [6, 4], lanes = 8>)
 // AVX2: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 4>)
 // PORTABLE: attn.attention {{.*}} schedule(<kernel = queries_in_lanes, tile = [128, 96], registers = [6, 2], lanes = 2>)
 func.func @double(%q: tensor<?x8x?x64xf64>, %init: tensor<?x8x?x64xf64>) -> tensor<?x8x?x64xf64> {
