@@ -117,7 +117,8 @@ void attn::populateSchedulePipeline(OpPassManager &pm,
 
 void attn::populateTilesPipeline(OpPassManager &pm, const PipelineOptions &) {
   AttnToLinalgPassOptions leftovers;
-  leftovers.keep = {"attention", "split_heads", "merge_heads", "cache_update"};
+  leftovers.keep = {"attention", "attention_stats", "split_heads",
+                    "merge_heads", "cache_update"};
   pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass(leftovers));
   // attn.attention, linalg, tensor, arith, math, scf, func
   populateBufferizePipeline(pm);

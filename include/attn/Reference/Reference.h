@@ -171,6 +171,20 @@ llvm::Expected<Tensor64> mapWeights(const Tensor64 &weights,
                                     const ScoreFunction &program,
                                     const Visibility &visible = {});
 
+/// What weights [B, H, Sq, Skv] look like.
+struct WeightStats {
+  Tensor64 columnSums;          ///< [B, H, Skv]
+  Tensor64 rowMax, entropy;     ///< [B, H, Sq]
+  Tensor64 topWeights, topKeys; ///< [B, H, Sq, places]
+};
+
+/// Sums of the columns, and of each row the largest weight (at least 0), the
+/// entropy in nats, and the largest weights with their keys, the lower key
+/// first where they are equal; 0 and -1 past the last weight above 0. A NaN
+/// counts as the largest.
+llvm::Expected<WeightStats> weightStats(const Tensor64 &weights,
+                                        int64_t places);
+
 /// [B, Hq, Sq, Dv] of weights [B, Hq, Sq, Skv] and v [B, Hkv, Skv, Dv]: a sum
 /// over the visible keys only, so that NaN in a hidden value does not matter.
 llvm::Expected<Tensor64> weightedSum(const Tensor64 &weights, const Tensor64 &v,

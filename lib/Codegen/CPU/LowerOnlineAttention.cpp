@@ -20,17 +20,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramOnLanes.h"
 #include "ProgramVectorizer.h"
+#include "QueriesInLanes.h"
 #include "TileLowering.h"
-#include "VectorEmitter.h"
-#include "attn/Analysis/TileVisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -128,315 +124,41 @@ MovedMaximum attn::emitMovedMaximum(VectorEmitter &e, ValueRange old,
 
 namespace {
 
-class OnlineAttentionLowering {
+class OnlineAttentionLowering : public QueriesInLanes {
 public:
   OnlineAttentionLowering(ImplicitLocOpBuilder &b, OnlineAttentionOp op,
                           TargetAttr target, Value weights,
                           ScratchAllocator allocate)
-      : b(b), op(op),
-        e(b, target.getIsa(), op.getSchedule()->getLanes(), op.getScoreType()),
-        programs(e, op, op.getSchedule()->getRegisters()[1], allocate),
-        weights(weights) {
-    ScheduleAttr schedule = *op.getSchedule();
-    lanes = schedule.getLanes();
-    keyRows = schedule.getRegisters()[0];
-    vectors = schedule.getRegisters()[1];
-    width = lanes * vectors;
-    queryRows = cast<MemRefType>(op.getQuery().getType()).getDimSize(0);
-    headDim = cast<MemRefType>(op.getKey().getType()).getDimSize(1);
-    valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(1);
-  }
+      : QueriesInLanes(b, op, target, weights, allocate), op(op),
+        valueDim(cast<MemRefType>(op.getValue().getType()).getDimSize(1)) {}
 
   LogicalResult run() {
-    for (Value state : {op.getQuery(), op.getAcc(), op.getMax(), op.getSum()}) {
-      auto type = cast<MemRefType>(state.getType());
-      if (!type.hasStaticShape() || type.getElementType() != e.getType())
-        return op.emitOpError("query and state tiles must be static and ")
-               << e.getType() << " to be lowered, got " << type;
-    }
-    for (Value block : {op.getKey(), op.getValue()}) {
-      auto type = cast<MemRefType>(block.getType());
-      if (type.getElementTypeBitWidth() > e.getType().getWidth())
-        return op.emitOpError("has no kernel for the element type ")
-               << type.getElementType();
-    }
-    ScheduleAttr schedule = *op.getSchedule();
-    if (schedule.getKernel() != Kernel::QueriesInLanes)
-      return op.emitOpError("has the schedule of a matrix product");
-    if (queryRows % width)
-      return op.emitOpError()
-             << "query tile has " << queryRows
-             << " rows, expected a multiple of registers times lanes, "
-             << width;
+    if (failed(
+            checkTiles({op.getQuery(), op.getAcc(), op.getMax(), op.getSum()},
+                       {op.getKey(), op.getValue()})))
+      return failure();
     queryT = getRowsInnermost(b, op.getQuery());
     accT = getRowsInnermost(b, op.getAcc());
     if (!queryT || !accT)
       return op.emitOpError("query and acc tiles must have unit row stride");
-    keyCount = memref::DimOp::create(b, op.getKey(), 0);
-    zero = e.index(0);
-    if (programs.hasMask()) {
-      nonFinite = emitHasNonFiniteValue(e, op.getValue(), keyCount);
-      // Fewer rows and more keys in a register tile: a narrow group of rows
-      // sees fewer of the block's keys, and the others are left out.
-      for (; vectors > 2; vectors /= 2)
-        keyRows = std::min<int64_t>(2 * keyRows, 8);
-      width = lanes * vectors;
-    }
-    // Rows in whole register tiles, then what is left by single vectors, unless
-    // that is most of a register tile anyway. Tiles of masked blocks are
-    // narrow, and those blocks few: they do without code of their own for what
-    // is left.
-    rowCount = op.getRows() ? op.getRows() : e.index(queryRows);
-    if (vectors == 1 || programs.hasMask()) {
-      emitGroups(zero, rowCount);
-      return success();
-    }
-    Value slack = e.index(width / 4);
-    Value wide = arith::MulIOp::create(
-        b, arith::DivUIOp::create(b, add(rowCount, slack), e.index(width)),
-        e.index(width));
-    emitGroups(zero, wide);
-    // The exact form alone serves the few rows that are left: it costs a pass
-    // over the scores, the steady state would cost compile time.
-    lazyMaximum = false;
-    keyRows = std::min<int64_t>(2 * keyRows, 8);
-    vectors = 1;
-    width = lanes;
-    emitGroups(wide, rowCount);
+    upcomingValues = op.getValue();
+    if (programs.hasMask())
+      nonFinite = emitHasNonFiniteValue(
+          e, op.getValue(), memref::DimOp::create(b, op.getKey(), 0));
+    emitRows();
     return success();
   }
 
 private:
-  using Vectors = SmallVector<Value>;
-
-  void emitGroups(Value from, Value to) {
-    emitLoop(b, from, to, width, {},
-             [&](Value group, ValueRange) -> SmallVector<Value> {
-               emitGroup(group);
-               return {};
-             });
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Scores
-  //===--------------------------------------------------------------------===//
-
-  Value add(Value x, int64_t y) {
-    return y == 0 ? x : arith::AddIOp::create(b, x, e.index(y)).getResult();
-  }
-
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-
-  /// The products of keys with queries over the features, while the values of
-  /// the keys from `j` on are prefetched, a line or so a feature: the weighted
-  /// sum goes down the columns of a block, faster than memory delivers lines.
-  /// The first group of rows does it for all; blocks with a mask are few.
-  Vectors emitKeyProducts(Value j, ValueRange init,
-                          function_ref<Value(Value, int64_t)> key,
-                          function_ref<Value(Value, int64_t)> query) {
-    if (programs.hasMask())
-      return emitOuterProduct(e, zero, e.index(headDim), keyRows, vectors, init,
-                              key, query);
-    // A few lines for every few features: all at once would wait for memory,
-    // and a test for each feature costs what the loop has no room for.
-    constexpr int64_t kFeatures = 16, kLineBits = 64 * 8;
-    auto type = cast<MemRefType>(op.getValue().getType());
-    int64_t columns = kLineBits / type.getElementTypeBitWidth();
-    auto keyLines = static_cast<int64_t>(llvm::divideCeil(valueDim, columns));
-    int64_t lines = keyRows * keyLines;
-    auto perStep = static_cast<int64_t>(
-        llvm::divideCeil(lines, llvm::divideCeil(headDim, kFeatures)));
-    Value isFirst =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, zero);
-    Value fetched = arith::SelectOp::create(b, isFirst, e.index(lines), zero);
-    auto prefetch = [&](Value line, ValueRange) -> Vectors {
-      Value count = e.index(keyLines);
-      Value row = add(j, arith::DivUIOp::create(b, line, count));
-      Value column = arith::MulIOp::create(
-          b, arith::RemUIOp::create(b, line, count), e.index(columns));
-      e.prefetch(op.getValue(), {row, column});
-      return {};
-    };
-    return emitLoop(
-        b, zero, e.index(headDim), kFeatures, init,
-        [&](Value d, ValueRange sums) -> Vectors {
-          Value step = arith::DivUIOp::create(b, d, e.index(kFeatures));
-          Value line = arith::MulIOp::create(b, step, e.index(perStep));
-          Value end = arith::MinSIOp::create(b, add(line, perStep), fetched);
-          emitLoop(b, line, end, 1, {}, prefetch);
-          end = add(d, kFeatures);
-          if (headDim % kFeatures)
-            end = arith::MinSIOp::create(b, end, e.index(headDim));
-          return emitOuterProduct(e, d, end, keyRows, vectors, sums, key,
-                                  query);
-        });
-  }
-
-  /// The sums of `weight * tanh(key + query)` over the features.
-  Vectors emitAdditiveSums(ValueRange init,
-                           function_ref<Value(Value, int64_t)> key,
-                           function_ref<Value(Value, int64_t)> query) {
-    return emitLoop(
-        b, zero, e.index(headDim), 1, init,
-        [&](Value d, ValueRange carried) -> Vectors {
-          Vectors next(carried), queries;
-          Value weight = e.broadcast(
-              e.convert(memref::LoadOp::create(b, op.getAdditive(), d)));
-          for (int64_t v = 0; v < vectors; ++v)
-            queries.push_back(query(d, v));
-          for (int64_t r = 0; r < keyRows; ++r) {
-            Value k = key(d, r);
-            for (int64_t v = 0; v < vectors; ++v) {
-              Value sum = arith::AddFOp::create(b, k, queries[v]);
-              Value &score = next[r * vectors + v];
-              score = e.fma(weight, math::TanhOp::create(b, sum), score);
-            }
-          }
-          return next;
-        });
-  }
-
-  /// Key `j + r` of the block, or its last one where there are fewer.
-  Value clampKey(Value j, int64_t r) {
-    if (r == 0)
-      return j;
-    Value last = arith::SubIOp::create(b, keyCount, e.index(1));
-    return arith::MinSIOp::create(b, add(j, r), last);
-  }
-
-  /// Scores of keys [j, j + keyRows), one vector list a key, hidden ones -inf,
-  /// or 0 where scores are weights.
-  /// Past the end the last key is repeated: no second copy of the code for what
-  /// is left of a block. `start[v]` is what the accumulators of vector `v`
-  /// start from. With a score program, `start` is subtracted after it instead.
-  SmallVector<Vectors> scores(Value j, ValueRange start) {
-    // What comes between the sums and the score is no part of `start`.
-    bool scaled = op.getScale() && !op.getScale()->isExactlyValue(1.0);
-    bool program = programs.hasScore() || scaled;
-    Vectors init, keys;
-    Value none = e.splat(0.0);
-    Value hidden = op.getUnnormalized() ? none : e.splat(-INFINITY);
-    for (int64_t r = 0; r < keyRows; ++r) {
-      keys.push_back(clampKey(j, r));
-      for (int64_t v = 0; v < vectors; ++v)
-        init.push_back(program || start.empty() ? none : start[v]);
-    }
-    auto key = [&](Value d, int64_t r) {
-      return e.broadcast(e.convert(
-          memref::LoadOp::create(b, op.getKey(), ValueRange{keys[r], d})));
-    };
-    auto query = [&](Value d, int64_t v) {
-      return e.load(queryT, {d, add(group, v * lanes)});
-    };
-    Vectors flat = op.getAdditive() ? emitAdditiveSums(init, key, query)
-                                    : emitKeyProducts(j, init, key, query);
-    SmallVector<Vectors> result(keyRows);
-    for (int64_t r = 0; r < keyRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value s = flat[r * vectors + v];
-        Value key = keys[r];
-        if (program) {
-          if (scaled)
-            s = arith::MulFOp::create(
-                b, s, e.splat(op.getScale()->convertToDouble()));
-          if (programs.hasScore())
-            s = programs.score(s, key, v);
-          if (!start.empty())
-            s = arith::AddFOp::create(b, s, start[v]);
-        }
-        if (programs.hasMask())
-          s = arith::SelectOp::create(b, programs.visible(key, v), s, hidden);
-        result[r].push_back(s);
-      }
-    return result;
-  }
-
-  //===--------------------------------------------------------------------===//
-  // One group of query rows
-  //===--------------------------------------------------------------------===//
-
-  Value stateIndex(int64_t v) { return add(group, v * lanes); }
-
-  Vectors loadState(Value memref) {
-    Vectors state;
-    for (int64_t v = 0; v < vectors; ++v)
-      state.push_back(e.load(memref, stateIndex(v)));
-    return state;
-  }
-
-  void storeState(ValueRange state, Value memref) {
-    for (int64_t v = 0; v < vectors; ++v)
-      e.store(state[v], memref, stateIndex(v));
-  }
-
-  void storeWeight(Value weight, Value j, int64_t v) {
-    e.store(weight, weights, {j, e.index(v * lanes)});
-  }
-
-  Value loadWeight(Value j, int64_t v) {
-    return e.load(weights, {j, e.index(v * lanes)});
-  }
-
-  /// 1 in every lane when key `j` of the block exists, else 0.
-  Value countOf(Value j) {
-    Value exists =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, j, keyCount);
-    return e.broadcast(
-        arith::SelectOp::create(b, exists, e.constant(1.0), e.constant(0.0)));
-  }
-
-  void emitGroup(Value groupOffset) {
-    group = groupOffset;
-    keyBegin = zero;
-    keyEnd = keyCount;
-    if (!programs.hasMask())
-      return emitGroupBody();
-    emitKeyBounds();
-    auto seesAny = scf::IfOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyBegin, keyEnd),
-        /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(seesAny.thenBlock());
-    emitGroupBody();
-  }
-
-  /// The keys of the block that the group's rows may see, in whole register
-  /// tiles.
-  void emitKeyBounds() {
-    Value first = add(op.getI(), group);
-    Value last =
-        arith::MinSIOp::create(b, add(first, width), add(op.getI(), rowCount));
-    TileBounds bounds =
-        emitTileBounds(b, op.getMask(), op.getB(), op.getH(), op.getH(), first,
-                       last, op.getJ(), keyCount);
-    Value step = e.index(keyRows);
-    auto roundDown = [&](Value key) -> Value {
-      return arith::MulIOp::create(b, arith::DivUIOp::create(b, key, step),
-                                   step);
-    };
-    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                                          bounds.lower, bounds.upper);
-    keyBegin = roundDown(bounds.lower);
-    keyEnd = arith::MinSIOp::create(
-        b, roundDown(add(bounds.upper, keyRows - 1)), keyCount);
-    keyEnd = arith::SelectOp::create(b, isEmpty, keyBegin, keyEnd);
-  }
-
-  void emitGroupBody() {
-    Value sees =
-        programs.beginGroup(group, vectors, rowCount, keyBegin, keyEnd);
-    OpBuilder::InsertionGuard guard(b);
-    if (sees) {
-      auto seesAny = scf::IfOp::create(b, sees, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(seesAny.thenBlock());
-    }
+  void emitGroupBody() override {
+    // The exact form alone serves the few rows that are left: it costs a pass
+    // over the scores, the steady state would cost compile time.
     if (op.getUnnormalized())
       emitScoresAsWeights();
-    else if (lazyMaximum)
-      emitLazyOrExactBlock(loadState(op.getMax()));
-    else
+    else if (isRemainder)
       emitExactBlock(loadState(op.getMax()));
+    else
+      emitLazyOrExactBlock(loadState(op.getMax()));
     emitWeightedSum();
   }
 
@@ -625,32 +347,22 @@ private:
         e.store(sums[r * vectors + v], accT, {add(d, r), stateIndex(v)});
   }
 
-  ImplicitLocOpBuilder &b;
   OnlineAttentionOp op;
-  VectorEmitter e;
-  ProgramOnLanes programs;
-  Value weights;
-  int64_t lanes, queryRows, headDim, valueDim;
-  /// The register tile that is being emitted: keys times vectors of rows.
-  int64_t keyRows, vectors, width;
-  bool lazyMaximum = true;
-  /// The tiles with query rows innermost: `[D, M]` and `[Dv, M]`.
-  Value queryT, accT;
-  Value keyCount, rowCount, zero, group;
-  /// The keys of the block that matter to the group.
-  Value keyBegin, keyEnd;
+  int64_t valueDim;
+  /// The accumulators with query rows innermost, `[Dv, M]`.
+  Value accT;
   /// i1: whether a value of the block is NaN or infinite; null without a mask.
   Value nonFinite;
 };
 
 } // namespace
 
-void attn::remarkScalarPrograms(OnlineAttentionOp op) {
+void attn::remarkScalarPrograms(Operation *op) {
   for (Region &program : op->getRegions()) {
     Operation *culprit;
     if (!program.empty() && !isVectorizableProgram(program, &culprit))
       remark::missed(
-          op.getLoc(),
+          op->getLoc(),
           remark::RemarkOpts::name("program-not-vectorised")
               .category("attn")
               .function(op->getParentOfType<func::FuncOp>().getSymName()))

@@ -75,7 +75,8 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
     func.walk([&](Operation *op) {
-      if (isa<PackOp, OnlineAttentionOp, MergePartialsOp, linalg::FillOp>(op) ||
+      if (isa<PackOp, OnlineAttentionOp, OnlineStatsOp, MergePartialsOp,
+              linalg::FillOp>(op) ||
           (isa<linalg::MatmulOp>(op) && op->hasAttr(kScheduleAttrName)))
         ops.push_back(op);
     });
@@ -90,9 +91,11 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       return op->emitOpError("must be on buffers to be lowered");
     ScheduleAttr schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
     FloatType type = rewriter.getF32Type();
-    if (auto block = dyn_cast<OnlineAttentionOp>(op)) {
-      schedule = block.getSchedule().value_or(ScheduleAttr());
+    if (auto block = dyn_cast<KeyBlockOpInterface>(op)) {
+      schedule = block.getScheduleAttr();
       type = block.getScoreType();
+      if (!schedule)
+        return op->emitOpError("has no schedule to be lowered by");
     }
     if (schedule && failed(schedule.verifyTarget(op, target, type)))
       return failure();
@@ -102,9 +105,20 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       return lowerMergePartials(rewriter, merge, target);
     if (auto product = dyn_cast<linalg::MatmulOp>(op))
       return lowerMatrixTile(rewriter, product, target);
+    auto allocate = [&](StringRef purpose, int64_t number,
+                        ArrayRef<int64_t> shape, Type element) {
+      return getScratch(rewriter, cast<KeyBlockOpInterface>(op), purpose, shape,
+                        element, number);
+    };
+    if (auto block = dyn_cast<OnlineStatsOp>(op))
+      return lowerOnlineStats(
+          rewriter, block, target,
+          getScratch(rewriter, block, "weights",
+                     {schedule.getTile()[1] +
+                          std::max<int64_t>(schedule.getLanes(), 8),
+                      schedule.getRegisters()[1] * schedule.getLanes()}),
+          allocate);
     if (auto block = dyn_cast<OnlineAttentionOp>(op)) {
-      if (!block.getSchedule())
-        return block.emitOpError("has no schedule to be lowered by");
       if (schedule.getKernel() == Kernel::FeaturesInLanes)
         return lowerFewRows(rewriter, block, target,
                             getFewRowsScratch(rewriter, block, target));
@@ -112,10 +126,6 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
         return block.emitOpError("has i8 operands and the schedule of ")
                << stringifyKernel(schedule.getKernel())
                << ", which reads floats";
-      auto allocate = [&](StringRef purpose, int64_t number,
-                          ArrayRef<int64_t> shape, Type element) {
-        return getScratch(rewriter, block, purpose, shape, element, number);
-      };
       if (isPairedKernel(schedule.getKernel()))
         return lowerPairedAttention(rewriter, block, target,
                                     getPairedScratch(rewriter, block, target),
@@ -200,7 +210,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
 
   /// A scratch of the task that `op` is in, of the type that scores are
   /// computed in if not said otherwise, shared by all its blocks.
-  Value getScratch(IRRewriter &rewriter, OnlineAttentionOp op,
+  Value getScratch(IRRewriter &rewriter, KeyBlockOpInterface op,
                    StringRef purpose, ArrayRef<int64_t> shape,
                    Type element = {}, int64_t number = 0) {
     auto type =
@@ -213,7 +223,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     Value &memory = scratch[{task, type, purpose, number}];
     if (!memory) {
       rewriter.setInsertionPointToStart(task);
-      memory = memref::AllocOp::create(rewriter, op.getLoc(), type);
+      memory = memref::AllocOp::create(rewriter, op->getLoc(), type);
     }
     return memory;
   }

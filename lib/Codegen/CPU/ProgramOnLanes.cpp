@@ -57,7 +57,7 @@ Value ProgramOnLanes::beginGroup(Value group, int64_t vectors, Value rowCount,
     if (hasMask())
       beginProgram(op.getMask(), row, maskParts[v]);
     if (hasProbability())
-      beginProgram(op.getProbability(), row, probabilityParts[v]);
+      beginProgram(*op.getWeightProgram(), row, probabilityParts[v]);
   }
   return loads.stage(first, last, vectors, keyBegin, keyEnd);
 }
@@ -102,7 +102,7 @@ void ProgramOnLanes::beginProgram(Region &program, Value row, RowPart &part) {
     Value base = add(op.getJ(), e.index(*shift));
     Value below = e.broadcast(arith::SubIOp::create(b, base, e.index(1)));
     Value beyond =
-        e.broadcast(add(base, e.index(op.getSchedule()->getTile()[1])));
+        e.broadcast(add(base, e.index(op.getScheduleAttr().getTile()[1])));
     lanes = arith::MaxSIOp::create(b, lanes, below);
     lanes = arith::MinSIOp::create(b, lanes, beyond);
     lanes = arith::SubIOp::create(b, lanes, e.broadcast(base));
@@ -142,7 +142,7 @@ Value ProgramOnLanes::probability(Value weight, Value j, int64_t v) {
     return weight;
   return keepZero(
       e, weight,
-      evaluate(op.getProbability(), probabilityParts[v], weight, j, v));
+      evaluate(*op.getWeightProgram(), probabilityParts[v], weight, j, v));
 }
 
 Value ProgramOnLanes::visible(Value j, int64_t v) {

@@ -27,14 +27,14 @@ namespace attn {
 class ProgramOnLanes {
 public:
   /// Groups have at most `vectors` vectors of rows.
-  ProgramOnLanes(VectorEmitter &emitter, OnlineAttentionOp op, int64_t vectors,
-                 ScratchAllocator allocate)
+  ProgramOnLanes(VectorEmitter &emitter, KeyBlockOpInterface op,
+                 int64_t vectors, ScratchAllocator allocate)
       : e(emitter), b(emitter.builder()), op(op),
         loads(emitter, op, vectors, allocate) {}
 
   bool hasScore() { return !op.getScore().empty(); }
   bool hasMask() { return !op.getMask().empty(); }
-  bool hasProbability() { return !op.getProbability().empty(); }
+  bool hasProbability() { return op.getWeightProgram(); }
 
   /// The next programs are for `vectors` vectors of rows from row `group` of
   /// the tile on, which has `rowCount` rows, and for keys [keyBegin, keyEnd) of
@@ -75,7 +75,7 @@ private:
 
   VectorEmitter &e;
   mlir::ImplicitLocOpBuilder &b;
-  OnlineAttentionOp op;
+  KeyBlockOpInterface op;
   StagedLoads loads;
   /// For each vector of rows.
   llvm::SmallVector<RowPart> scoreParts, maskParts, probabilityParts;

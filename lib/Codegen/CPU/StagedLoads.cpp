@@ -102,15 +102,15 @@ bool StagedLoads::Load::isBoolean() const {
   return memref::LoadOp(ops.front()).getType().isInteger(1);
 }
 
-StagedLoads::StagedLoads(VectorEmitter &emitter, OnlineAttentionOp op,
+StagedLoads::StagedLoads(VectorEmitter &emitter, KeyBlockOpInterface op,
                          int64_t vectors, ScratchAllocator allocate)
     : e(emitter), b(emitter.builder()), op(op) {
-  for (Region *program : {&op.getScore(), &op.getMask(), &op.getProbability()})
-    if (Operation *culprit;
-        !program->empty() && isVectorizableProgram(*program, &culprit))
+  for (Region *program : {&op.getScore(), &op.getMask(), op.getWeightProgram()})
+    if (Operation *culprit; program && !program->empty() &&
+                            isVectorizableProgram(*program, &culprit))
       find(*program);
   // The schedule's block, rounded up to whole words and vectors.
-  int64_t keys = llvm::alignTo(op.getSchedule()->getTile()[1], kWordKeys);
+  int64_t keys = llvm::alignTo(op.getScheduleAttr().getTile()[1], kWordKeys);
   int64_t rows = vectors * e.getLanes();
   for (auto [number, load] : llvm::enumerate(loads)) {
     if (load.isBoolean()) {
@@ -170,7 +170,7 @@ static bool isConjunct(Value value) {
   conjuncts.insert(value);
   for (size_t i = 0; i < conjuncts.size(); ++i)
     for (Operation *user : Value(conjuncts[i]).getUsers()) {
-      if (isa<YieldOp>(user) && isa<OnlineAttentionOp>(user->getParentOp()))
+      if (isa<YieldOp>(user) && isa<KeyBlockOpInterface>(user->getParentOp()))
         return true;
       if (isa<arith::AndIOp>(user))
         conjuncts.insert(user->getResult(0));

@@ -33,7 +33,7 @@ using ScratchAllocator = llvm::function_ref<mlir::Value(
 class StagedLoads {
 public:
   /// Finds them; scratch is for groups of at most `vectors` vectors of rows.
-  StagedLoads(VectorEmitter &emitter, OnlineAttentionOp op, int64_t vectors,
+  StagedLoads(VectorEmitter &emitter, KeyBlockOpInterface op, int64_t vectors,
               ScratchAllocator allocate);
 
   /// Emits the staging for `vectors` vectors of rows from `firstRow` on, which
@@ -76,7 +76,7 @@ private:
 
   VectorEmitter &e;
   mlir::ImplicitLocOpBuilder &b;
-  OnlineAttentionOp op;
+  KeyBlockOpInterface op;
   llvm::SmallVector<Load> loads;
 };
 

@@ -31,6 +31,12 @@ mlir::LogicalResult lowerOnlineAttention(mlir::RewriterBase &rewriter,
                                          TargetAttr target, mlir::Value weights,
                                          ScratchAllocator allocate);
 
+/// The same; `weights` has as many more keys as a vector has lanes.
+mlir::LogicalResult lowerOnlineStats(mlir::RewriterBase &rewriter,
+                                     OnlineStatsOp op, TargetAttr target,
+                                     mlir::Value weights,
+                                     ScratchAllocator allocate);
+
 /// Whether AMX has the scores of the few rows of `op`: bf16 queries and keys,
 /// whose features are whole tiles.
 bool hasScoreTiles(OnlineAttentionOp op, TargetAttr target);
@@ -75,7 +81,7 @@ mlir::LogicalResult lowerPairedAttention(mlir::RewriterBase &rewriter,
 inline constexpr llvm::StringLiteral kStreamedAttrName = "attn.streamed";
 
 /// Says which programs of `op` have no vector form.
-void remarkScalarPrograms(OnlineAttentionOp op);
+void remarkScalarPrograms(mlir::Operation *op);
 
 /// i1: whether the first `keyCount` rows of `value` hold a NaN or an infinity.
 /// 0 times such a value is NaN, and NaN stays in a sum.

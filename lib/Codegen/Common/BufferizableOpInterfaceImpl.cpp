@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The fused op writes into its destinations. Head splits and merges are views:
+// Fused ops write into their destinations. Head splits and merges are views:
 // the layouts of memrefs hold what the ops mean, so nothing is copied.
 //
 //===----------------------------------------------------------------------===//
@@ -26,8 +26,9 @@ using namespace attn;
 
 namespace {
 
-struct AttentionModel
-    : DstBufferizableOpInterfaceExternalModel<AttentionModel, AttentionOp> {
+template <typename OpTy>
+struct FusedModel
+    : DstBufferizableOpInterfaceExternalModel<FusedModel<OpTy>, OpTy> {
   /// Outputs are written whole, never read.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
@@ -37,7 +38,6 @@ struct AttentionModel
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
-    auto attention = cast<AttentionOp>(op);
     SmallVector<Value> operands;
     for (OpOperand &operand : op->getOpOperands()) {
       if (!isa<TensorType>(operand.get().getType())) {
@@ -58,7 +58,7 @@ struct AttentionModel
       clone.addRegion()->takeBody(region);
     rewriter.create(clone);
     SmallVector<Value> outputs;
-    for (OpOperand &init : attention.getInitsMutable())
+    for (OpOperand &init : cast<OpTy>(op).getDpsInitsMutable())
       outputs.push_back(operands[init.getOperandNumber()]);
     replaceOpWithBufferizedValues(rewriter, op, outputs);
     return success();
@@ -256,7 +256,8 @@ struct MergeHeadsModel : ViewModel<MergeHeadsModel, MergeHeadsOp> {
 void attn::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
-    AttentionOp::attachInterface<AttentionModel>(*context);
+    AttentionOp::attachInterface<FusedModel<AttentionOp>>(*context);
+    AttentionStatsOp::attachInterface<FusedModel<AttentionStatsOp>>(*context);
     SplitHeadsOp::attachInterface<SplitHeadsModel>(*context);
     MergeHeadsOp::attachInterface<MergeHeadsModel>(*context);
     CacheUpdateOp::attachInterface<CacheUpdateModel>(*context);

@@ -107,27 +107,19 @@ void remarkNotAdditive(AttentionOp op, Kernel kernel) {
              .str();
 }
 
-ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
-  int64_t groupRows = countGroupRows(op);
+/// Tiles of query rows in lanes, for `streams`, keys and perhaps values.
+ScheduleAttr scheduleQueriesInLanes(KeyBlocksOpInterface op, TargetAttr target,
+                                    ValueRange streams) {
   FloatType type = op.getScoreType();
   int64_t lanes = target.getLanes(type), bytes = type.getWidth() / 8;
   bool isAdditive = static_cast<bool>(op.getAdditive());
-  std::optional<ScheduleAttr> better;
-  if (groupRows > 0 && groupRows <= std::min<int64_t>(8, lanes))
-    better = scheduleFewRows(op, target, groupRows);
-  else if (target.getBf16() != BF16Unit::None && readsPairs(op))
-    better = schedulePairs(target);
-  if (better && !isAdditive)
-    return *better;
-  if (better)
-    remarkNotAdditive(op, better->getKernel());
   std::array<int64_t, 2> registers =
       chooseRegisters(target, Kernel::QueriesInLanes);
   // A tanh for each pair and feature: more of them side by side win nothing.
   if (isAdditive)
     registers = {2, 2};
   int64_t rowBytes = 0;
-  for (Value operand : {op.getKey(), op.getValue()})
+  for (Value operand : streams)
     rowBytes += cast<ShapedType>(operand.getType()).getDimSize(3) * bytes;
   // 64 rows amortise each pass over the keys when those are in L2. They are not
   // where the length of an ordinary text fills it: twice the rows then halve
@@ -149,6 +141,21 @@ ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
   keys = keys / registers[0] * registers[0];
   return ScheduleAttr::get(target.getContext(), Kernel::QueriesInLanes,
                            {rows, keys}, registers, lanes, /*split=*/0);
+}
+
+ScheduleAttr scheduleAttention(AttentionOp op, TargetAttr target) {
+  int64_t groupRows = countGroupRows(op);
+  std::optional<ScheduleAttr> better;
+  if (groupRows > 0 &&
+      groupRows <= std::min<int64_t>(8, target.getLanes(op.getScoreType())))
+    better = scheduleFewRows(op, target, groupRows);
+  else if (target.getBf16() != BF16Unit::None && readsPairs(op))
+    better = schedulePairs(target);
+  if (better && !op.getAdditive())
+    return *better;
+  if (better)
+    remarkNotAdditive(op, better->getKernel());
+  return scheduleQueriesInLanes(op, target, {op.getKey(), op.getValue()});
 }
 
 ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
@@ -192,6 +199,16 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
     break;
   }
   error.abandon();
+  return schedule.verifyTarget(op, target, op.getScoreType());
+}
+
+/// Statistics of weights have one kernel.
+LogicalResult verifySchedule(AttentionStatsOp op, TargetAttr target) {
+  ScheduleAttr schedule = *op.getSchedule();
+  if (schedule.getKernel() != Kernel::QueriesInLanes)
+    return op.emitOpError()
+           << "has the schedule of " << stringifyKernel(schedule.getKernel())
+           << ", expected " << stringifyKernel(Kernel::QueriesInLanes);
   return schedule.verifyTarget(op, target, op.getScoreType());
 }
 
@@ -245,6 +262,14 @@ class SelectSchedulePass
         if (failed(verifySchedule(fused, target)))
           return WalkResult::interrupt();
         remarkSchedule(func, op, *fused.getSchedule(), target, isGiven);
+      } else if (auto stats = dyn_cast<AttentionStatsOp>(op)) {
+        bool isGiven = stats.getSchedule().has_value();
+        if (!isGiven)
+          stats.setScheduleAttr(
+              scheduleQueriesInLanes(stats, target, stats.getKey()));
+        if (failed(verifySchedule(stats, target)))
+          return WalkResult::interrupt();
+        remarkSchedule(func, op, *stats.getSchedule(), target, isGiven);
       } else if (succeeded(matchMatrixProduct(op))) {
         auto schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
         bool isGiven = static_cast<bool>(schedule);

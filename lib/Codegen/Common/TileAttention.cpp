@@ -18,6 +18,7 @@
 #include "attn/Analysis/HomogeneousProgram.h"
 #include "attn/Codegen/Common/Passes.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace attn {
@@ -29,13 +30,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-void fill(ImplicitLocOpBuilder &b, Value memref, float value) {
-  Value scalar = arith::ConstantOp::create(
-      b, b.getFloatAttr(cast<MemRefType>(memref.getType()).getElementType(),
-                        value));
-  linalg::FillOp::create(b, ValueRange(scalar), ValueRange(memref));
-}
 
 /// `memref<Mx...>` as `memref<1xMx...>`.
 Value addLeadingOne(ImplicitLocOpBuilder &b, Value memref) {
@@ -59,29 +53,9 @@ Value addLeadingOne(ImplicitLocOpBuilder &b, Value memref) {
 // Tasks
 //===----------------------------------------------------------------------===//
 
-AttentionTiling::AttentionTiling(ImplicitLocOpBuilder &b, AttentionOp op)
-    : b(b), x{b}, op(op), schedule(*op.getSchedule()) {
-  tileRows = schedule.getTile()[0];
-  blockKeys = schedule.getTile()[1];
-}
-
-bool AttentionTiling::scalesScores() {
-  auto isBF16 = [](Value operand) {
-    return getElementTypeOrSelf(operand.getType()).isBF16();
-  };
-  return isPaired() || op.getAdditive() ||
-         (schedule.getKernel() == Kernel::FeaturesInLanes &&
-          isBF16(op.getQuery()) && isBF16(op.getKey()));
-}
-
 void AttentionTiling::run() {
   Value batches = x.dim(op.getQuery(), 0), heads = x.dim(op.getQuery(), 1);
-  queryCount = x.dim(op.getQuery(), 2);
-  keyCount = x.dim(op.getKey(), 2);
-  if (op.getTable())
-    keyCount = x.mul(x.dim(op.getTable(), 1), keyCount);
-  keys.memref = op.getKey();
-  keys.scale = op.getKeyScale();
+  readKeys();
   values.memref = op.getValue();
   values.scale = op.getValueScale();
   if (schedule.getKernel() == Kernel::FeaturesInLanes)
@@ -111,29 +85,17 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   keys.at = {batch, x.div(head, keyGroup)};
   // Dynamic head counts may differ: each operand has its own groups.
   values.at = {batch, x.div(head, valueGroup)};
-  Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
-  int64_t headDim = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
   int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
-
-  // Query rows are innermost, where vectors run: tiles are allocated
-  // transposed. bf16 queries stay exact, their scores are scaled. Scores stay
-  // natural: log2(e) in the query would save one
-  // multiplication a score and round each score once more, which two large
-  // scores that are close do not survive; it would also overflow in the last
-  // third of the range of f32.
   Value queryTile;
-  double factor = 1.0;
   if (isPaired()) {
+    Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
     int64_t storedDim = cast<MemRefType>(keys.memref.getType()).getDimSize(3);
     queryTile = memref::AllocOp::create(
         b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
+    PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(1.0));
   } else {
-    queryTile = transpose(b, allocateSpread(headDim));
-    if (!scalesScores())
-      factor = op.getScale().convertToDouble();
-    additive = viewAdditive(head);
+    queryTile = packQueries(own, firstRow);
   }
-  PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(factor));
   int64_t storedValueDim =
       isPaired() ? cast<MemRefType>(values.memref.getType()).getDimSize(3)
                  : valueDim;
@@ -175,33 +137,10 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
                           loadSink(head), op.getUnnormalizedAttr());
 }
 
-Value AttentionTiling::viewAdditive(Value head) {
-  Value weight = op.getAdditive();
-  if (!weight)
-    return {};
-  auto type = cast<MemRefType>(weight.getType());
-  if (type.getRank() == 1)
-    return weight;
-  SmallVector<OpFoldResult> offsets{head, b.getIndexAttr(0)},
-      sizes{b.getIndexAttr(1), b.getIndexAttr(type.getDimSize(1))},
-      strides(2, b.getIndexAttr(1));
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      type.getDimSize(1), type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), weight,
-                                   offsets, sizes, strides);
-}
-
 Value AttentionTiling::loadSink(Value head) {
   if (!op.getSink())
     return {};
   return memref::LoadOp::create(b, op.getSink(), head);
-}
-
-Value AttentionTiling::allocateSpread(int64_t columns) {
-  int64_t vectors = llvm::divideCeil(tileRows, schedule.getLanes());
-  Value storage = allocate(b, {columns, (vectors | 1) * schedule.getLanes()},
-                           op.getScoreType());
-  return viewBlock(storage, 0, columns, tileRows);
 }
 
 void AttentionTiling::emitFewRows(Value batches) {
@@ -301,14 +240,6 @@ void AttentionTiling::emitFewRows(Value batches) {
       loadSink(head), op.getUnnormalizedAttr());
 }
 
-Value AttentionTiling::viewBlock(Value memref, int64_t row, int64_t rows,
-                                 int64_t columns) {
-  return memref::SubViewOp::create(
-      b, memref, ArrayRef<OpFoldResult>{b.getIndexAttr(row), b.getIndexAttr(0)},
-      ArrayRef<OpFoldResult>{b.getIndexAttr(rows), b.getIndexAttr(columns)},
-      ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
-}
-
 Value AttentionTiling::viewPart(Value partials, Value batch, Value keyHead,
                                 Value part) {
   auto type = cast<MemRefType>(partials.getType());
@@ -352,38 +283,114 @@ Value AttentionTiling::viewPartials(Value partials, Value batch, Value keyHead,
 }
 
 //===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
+void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
+                                Value count, bool masked) {
+  if (schedule.getKernel() == Kernel::FeaturesInLanes && !keys.scratch)
+    return forEachRun(key, count, [&](const Run &run) {
+      BlockOperands operands{viewRun(keys, keys.memref, run),
+                             viewRun(values, values.memref, run)};
+      if (keys.scale)
+        operands.keyScale = viewRun(keys, keys.scale, run);
+      if (values.scale)
+        operands.valueScale = viewRun(values, values.scale, run);
+      Value first = x.add(key, run.distance);
+      if (run.page) {
+        Run next = findRunAt(x.add(first, run.count));
+        operands.upcoming = {viewRun(keys, keys.memref, next),
+                             viewRun(values, values.memref, next)};
+      }
+      emitKernel(queryTile, at, first, operands, masked);
+    });
+  BlockOperands operands{readRows(keys, key, count),
+                         isPaired()
+                             ? viewRows(b, values.memref, values.at,
+                                        x.div(key, x.constant(kPairedPanel)),
+                                        x.ceilDiv(count, kPairedPanel))
+                             : readRows(values, key, count)};
+  // The first block that has room for it brings what the task needs next.
+  if (!masked && !upcoming.empty()) {
+    Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, key,
+                                                  firstFullKey);
+    for (Value rows : upcoming) {
+      int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
+      Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));
+      operands.upcoming.push_back(memref::SubViewOp::create(
+          b, rows, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+          ArrayRef<OpFoldResult>{count, b.getIndexAttr(columns)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)}));
+    }
+  }
+  emitKernel(queryTile, at, key, operands, masked);
+}
+
+void AttentionTiling::emitKernel(Value queryTile, ValueRange at, Value key,
+                                 const BlockOperands &operands, bool masked) {
+  auto block = OnlineAttentionOp::create(
+      b, TypeRange(), queryTile, operands.key, operands.value, acc, max, sum,
+      at[0], at[1], at[2], x.add(at[3], key), rows, operands.upcoming, additive,
+      operands.keyScale, operands.valueScale,
+      scalesScores() ? op.getScaleAttr() : FloatAttr(),
+      headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(),
+      op.getUnnormalizedAttr(), schedule);
+  clonePrograms(block, masked);
+  IRMapping mapping;
+  op.getProbability().cloneInto(&block.getProbability(), mapping);
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
+/// What the tiling of every fused op asks for. `floats` are the operands that
+/// kernels read as floats or, where the op says so, as 8-bit integers.
+LogicalResult verifyTileable(KeyBlocksOpInterface op, ValueRange floats) {
   if (!isa<MemRefType>(op.getQuery().getType()))
-    return op.emitOpError("must be on buffers to be tiled");
-  if (!op.getSchedule())
-    return op.emitOpError("has no schedule to be tiled by");
-  if (op.getSchedule()->getKernel() == Kernel::Gemm)
-    return op.emitOpError("has the schedule of a matrix product");
+    return op->emitOpError("must be on buffers to be tiled");
+  ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule)
+    return op->emitOpError("has no schedule to be tiled by");
+  if (schedule.getKernel() == Kernel::Gemm)
+    return op->emitOpError("has the schedule of a matrix product");
+  if (op.getAdditive() && schedule.getKernel() != Kernel::QueriesInLanes)
+    return op->emitOpError("has additive scores and the schedule of ")
+           << stringifyKernel(schedule.getKernel())
+           << ", which has dot products";
+  for (Value operand : floats) {
+    Type element = getElementTypeOrSelf(operand.getType());
+    if (!isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(element) &&
+        !element.isInteger(8))
+      return op->emitOpError("has no kernel for the element type ") << element;
+  }
+  for (Value operand : op->getOperands())
+    if (isa<MemRefType>(operand.getType()) && !isStrided(operand))
+      return op->emitOpError("must have strided operands to be tiled, got ")
+             << operand.getType();
+  return success();
+}
+
+/// Kernels widen operands to what they compute in.
+LogicalResult verifyNarrow(KeyBlocksOpInterface op, ValueRange operands) {
+  for (Value operand : operands)
+    if (Type element = getElementTypeOrSelf(operand.getType());
+        element.isF64() && op.getScoreType().isF32())
+      return op->emitOpError("computes in ")
+             << op.getScoreType() << ", but has operands of " << element;
+  return success();
+}
+
+LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
+  if (failed(verifyTileable(op, op->getOperands().take_front(4))) ||
+      failed(verifyNarrow(op, {op.getKey(), op.getValue()})))
+    return failure();
   if (!op.getProbability().empty() &&
       !isHomogeneousProgram(op.getProbability()))
     return op.emitOpError("has a program on weights that needs normalised "
                           "ones, which attn-decompose-probability makes");
-  if (op.getAdditive() &&
-      op.getSchedule()->getKernel() != Kernel::QueriesInLanes)
-    return op.emitOpError("has additive scores and the schedule of ")
-           << stringifyKernel(op.getSchedule()->getKernel())
-           << ", which has dot products";
-  for (Value operand : op->getOperands().take_front(4)) {
-    Type element = getElementTypeOrSelf(operand.getType());
-    if (!isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(element) &&
-        !element.isInteger(8))
-      return op.emitOpError("has no kernel for the element type ") << element;
-  }
-  for (Value operand : {op.getKey(), op.getValue()})
-    if (Type element = getElementTypeOrSelf(operand.getType());
-        element.isF64() && op.getScoreType().isF32())
-      return op.emitOpError("computes in ")
-             << op.getScoreType() << ", but has operands of " << element;
   Kernel kernel = op.getSchedule()->getKernel();
   if (isPairedKernel(kernel))
     for (Value operand : op->getOperands().take_front(3))
@@ -395,13 +402,28 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
   if (isPairedKernel(kernel) && op.getTable())
     return op.emitOpError("has the schedule of ")
            << stringifyKernel(kernel) << ", which reads no pages";
-  for (Value operand : op->getOperands())
-    if (isa<MemRefType>(operand.getType()) && !isStrided(operand))
-      return op.emitOpError("must have strided operands to be tiled, got ")
-             << operand.getType();
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   AttentionTiling(b, op).run();
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult tileStats(RewriterBase &rewriter, AttentionStatsOp op) {
+  SmallVector<Value> floats{op.getQuery(), op.getKey()}, narrow{op.getKey()};
+  if (Value lse = op.getLogSumExp()) {
+    floats.push_back(lse);
+    narrow.push_back(lse);
+  }
+  if (failed(verifyTileable(op, floats)) || failed(verifyNarrow(op, narrow)))
+    return failure();
+  if (op.getSchedule()->getKernel() != Kernel::QueriesInLanes)
+    return op.emitOpError("has the schedule of ")
+           << stringifyKernel(op.getSchedule()->getKernel())
+           << ", which has no statistics";
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  StatsTiling(b, op).run();
   rewriter.eraseOp(op);
   return success();
 }
@@ -412,20 +434,24 @@ class TileAttentionPass
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> heavy;
     getOperation().walk([&](Operation *op) {
-      if (isa<AttentionOp>(op) ||
+      if (isa<KeyBlocksOpInterface>(op) ||
           (op->hasAttr(kScheduleAttrName) && succeeded(matchMatrixProduct(op))))
         heavy.push_back(op);
     });
     for (Operation *op : heavy) {
-      LogicalResult result =
-          isa<AttentionOp>(op)
-              ? tileAttention(rewriter, cast<AttentionOp>(op))
-              : tileMatrixProduct(
-                    rewriter, *matchMatrixProduct(op),
-                    op->getAttrOfType<ScheduleAttr>(kScheduleAttrName));
-      if (failed(result))
+      if (failed(tile(rewriter, op)))
         return signalPassFailure();
     }
+  }
+
+  static LogicalResult tile(RewriterBase &rewriter, Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return tileAttention(rewriter, attention);
+    if (auto stats = dyn_cast<AttentionStatsOp>(op))
+      return tileStats(rewriter, stats);
+    return tileMatrixProduct(
+        rewriter, *matchMatrixProduct(op),
+        op->getAttrOfType<ScheduleAttr>(kScheduleAttrName));
   }
 };
 

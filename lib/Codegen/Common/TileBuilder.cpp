@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
 using namespace attn;
@@ -53,4 +54,14 @@ Value attn::allocate(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape,
 
 bool attn::isStrided(Value memref) {
   return cast<MemRefType>(memref.getType()).isStrided();
+}
+
+void attn::fill(ImplicitLocOpBuilder &b, Value memref, double value) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  TypedAttr attr =
+      element.isInteger()
+          ? TypedAttr(b.getIntegerAttr(element, static_cast<int64_t>(value)))
+          : b.getFloatAttr(element, value);
+  Value scalar = arith::ConstantOp::create(b, attr);
+  linalg::FillOp::create(b, ValueRange(scalar), ValueRange(memref));
 }

@@ -75,6 +75,9 @@ mlir::Value transpose(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
 mlir::Value allocate(mlir::ImplicitLocOpBuilder &b,
                      llvm::ArrayRef<int64_t> shape, mlir::Type element);
 
+/// Sets every element of `memref`, of floats or integers.
+void fill(mlir::ImplicitLocOpBuilder &b, mlir::Value memref, double value);
+
 bool isStrided(mlir::Value memref);
 
 /// Tiles a matrix product on buffers; one whose result has no unit innermost

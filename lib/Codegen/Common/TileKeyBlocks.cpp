@@ -1,4 +1,4 @@
-//===- TileKeyBlocks.cpp - The key blocks of one task of attention --------===//
+//===- TileKeyBlocks.cpp - The key blocks of one tile of queries ----------===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One task walks the blocks of keys that the mask program leaves: some are
-// skipped, some need no mask, the rest are evaluated pair by pair.
+// A tile of queries walks the blocks of keys that the mask program leaves: some
+// are skipped, some need no mask, the rest are evaluated pair by pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,19 +16,94 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
 
-void AttentionTiling::emitBlocks(Value queryTile, std::array<Value, 3> position,
+KeyBlocksTiling::KeyBlocksTiling(ImplicitLocOpBuilder &b,
+                                 KeyBlocksOpInterface op)
+    : fused(op), b(b), x{b}, schedule(op.getScheduleAttr()),
+      tileRows(schedule.getTile()[0]), blockKeys(schedule.getTile()[1]) {}
+
+void KeyBlocksTiling::readKeys() {
+  queryCount = x.dim(fused.getQuery(), 2);
+  keyCount = x.dim(fused.getKey(), 2);
+  if (fused.getTable())
+    keyCount = x.mul(x.dim(fused.getTable(), 1), keyCount);
+  keys.memref = fused.getKey();
+  keys.scale = fused.getKeyScale();
+}
+
+bool KeyBlocksTiling::scalesScores() {
+  auto isBF16 = [](Value operand) {
+    return getElementTypeOrSelf(operand.getType()).isBF16();
+  };
+  return isPaired() || fused.getAdditive() ||
+         (schedule.getKernel() == Kernel::FeaturesInLanes &&
+          isBF16(fused.getQuery()) && isBF16(fused.getKey()));
+}
+
+Value KeyBlocksTiling::viewAdditive(Value head) {
+  Value weight = fused.getAdditive();
+  if (!weight)
+    return {};
+  auto type = cast<MemRefType>(weight.getType());
+  if (type.getRank() == 1)
+    return weight;
+  SmallVector<OpFoldResult> offsets{head, b.getIndexAttr(0)},
+      sizes{b.getIndexAttr(1), b.getIndexAttr(type.getDimSize(1))},
+      strides(2, b.getIndexAttr(1));
+  auto viewType = memref::SubViewOp::inferRankReducedResultType(
+      type.getDimSize(1), type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), weight,
+                                   offsets, sizes, strides);
+}
+
+Value KeyBlocksTiling::allocateSpread(int64_t columns) {
+  int64_t vectors = llvm::divideCeil(tileRows, schedule.getLanes());
+  Value storage = allocate(b, {columns, (vectors | 1) * schedule.getLanes()},
+                           fused.getScoreType());
+  return viewBlock(storage, 0, columns, tileRows);
+}
+
+Value KeyBlocksTiling::viewBlock(Value memref, int64_t row, int64_t rows,
+                                 int64_t columns) {
+  return memref::SubViewOp::create(
+      b, memref, ArrayRef<OpFoldResult>{b.getIndexAttr(row), b.getIndexAttr(0)},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(rows), b.getIndexAttr(columns)},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+}
+
+Value KeyBlocksTiling::packQueries(ValueRange own, Value firstRow) {
+  Value query = viewRows(b, fused.getQuery(), own, firstRow, rows);
+  int64_t headDim = cast<MemRefType>(query.getType()).getDimSize(1);
+  // Query rows are innermost, where vectors run: tiles are allocated
+  // transposed. Scores stay natural: log2(e) in the query would save one
+  // multiplication a score and round each score once more, which two large
+  // scores that are close do not survive; it would also overflow in the last
+  // third of the range of f32.
+  Value tile = transpose(b, allocateSpread(headDim));
+  double factor =
+      scalesScores() ? 1.0 : fused.getScaleAttr().getValueAsDouble();
+  additive = viewAdditive(own[1]);
+  PackOp::create(b, TypeRange(), query, tile, b.getF64FloatAttr(factor));
+  return tile;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void KeyBlocksTiling::emitBlocks(Value queryTile, std::array<Value, 3> position,
                                  Value maskRows, Value keyBegin, Value keyEnd) {
   // Absolute position of the tile, as the programs see it.
   SmallVector<Value> at(position.begin(), position.end());
   at.push_back(x.constant(0));
-  for (auto [index, offset] : llvm::enumerate(op.getOffsets()))
+  for (auto [index, offset] : llvm::enumerate(fused.getOffsets()))
     at[index] = x.add(at[index], offset);
   firstFullKey = keyBegin;
-  if (!op.getMask().empty())
+  if (!fused.getMask().empty())
     return emitMaskedBlocks(queryTile, at, maskRows, keyBegin, keyEnd);
   Value step = schedule.getKernel() == Kernel::QueriesInLanes
                    ? evenBlocks(x.sub(keyEnd, keyBegin))
@@ -41,7 +116,7 @@ void AttentionTiling::emitBlocks(Value queryTile, std::array<Value, 3> position,
             /*masked=*/false);
 }
 
-Value AttentionTiling::evenBlocks(Value keys) {
+Value KeyBlocksTiling::evenBlocks(Value keys) {
   int64_t group = schedule.getRegisters()[0];
   if (blockKeys % group)
     return x.constant(blockKeys);
@@ -54,7 +129,7 @@ Value AttentionTiling::evenBlocks(Value keys) {
       x.mul(x.ceilDiv(even, group), x.constant(group)), x.constant(group));
 }
 
-void AttentionTiling::emitLoop(Value lower, Value upper,
+void KeyBlocksTiling::emitLoop(Value lower, Value upper,
                                function_ref<void(Value)> body) {
   auto loop = scf::ForOp::create(b, lower, upper, x.constant(blockKeys));
   OpBuilder::InsertionGuard guard(b);
@@ -62,7 +137,7 @@ void AttentionTiling::emitLoop(Value lower, Value upper,
   body(loop.getInductionVar());
 }
 
-void AttentionTiling::emitPrefetch(Value memref, ValueRange leading,
+void KeyBlocksTiling::emitPrefetch(Value memref, ValueRange leading,
                                    Value begin, Value end, bool isWrite) {
   auto type = cast<MemRefType>(memref.getType());
   int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
@@ -77,30 +152,30 @@ void AttentionTiling::emitPrefetch(Value memref, ValueRange leading,
   }
 }
 
-Value AttentionTiling::beginOfTile(Value end) {
+Value KeyBlocksTiling::beginOfTile(Value end) {
   return b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(tileRows)),
                                         x.constant(0));
 }
 
-void AttentionTiling::remarkUnknown(Operation *unknown) {
+void KeyBlocksTiling::remarkUnknown(Operation *unknown) {
   if (!unknown)
     return;
   remark::missed(
-      op.getLoc(),
+      fused->getLoc(),
       remark::RemarkOpts::name("mask-not-bounded")
           .category("attn")
-          .function(op->getParentOfType<func::FuncOp>().getSymName()))
+          .function(fused->getParentOfType<func::FuncOp>().getSymName()))
       << ("'" + unknown->getName().getStringRef() +
           "' in the mask program is not analysed: the mask is evaluated "
           "pair by pair where it matters")
              .str();
 }
 
-Value AttentionTiling::blockCount(Value key, Value end) {
+Value KeyBlocksTiling::blockCount(Value key, Value end) {
   return x.min(x.constant(blockKeys), x.sub(end, key));
 }
 
-Value AttentionTiling::isWhole(Value key, Value count) {
+Value KeyBlocksTiling::isWhole(Value key, Value count) {
   if (!isPaired())
     return arith::ConstantOp::create(b, b.getBoolAttr(true));
   auto equal = [&](Value left, Value right) {
@@ -111,7 +186,7 @@ Value AttentionTiling::isWhole(Value key, Value count) {
       equal(x.add(key, count), keyCount));
 }
 
-void AttentionTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
+void KeyBlocksTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
                                            BlockVisibility &classes,
                                            const TileBounds &bounds) {
   firstFullKey = bounds.lower;
@@ -132,25 +207,26 @@ void AttentionTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
   });
 }
 
-void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
+void KeyBlocksTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
                                        Value maskRows, Value keyBegin,
                                        Value keyEnd) {
   Value lastHead =
       headGroup > 1 ? x.add(at[1], x.constant(headGroup - 1)) : at[1];
   TileBounds bounds =
-      emitTileBounds(b, op.getMask(), at[0], at[1], lastHead, at[2],
+      emitTileBounds(b, fused.getMask(), at[0], at[1], lastHead, at[2],
                      x.add(at[2], maskRows), at[3], keyCount);
   // Masks that read tensors by row or key are told apart block by block.
   std::optional<BlockVisibility> classes;
-  if (bounds.unknown && BlockVisibility::isUseful(op.getMask()))
-    classes.emplace(b, op.getMask(), at[0], at[1], lastHead, at[2],
+  if (bounds.unknown && BlockVisibility::isUseful(fused.getMask()))
+    classes.emplace(b, fused.getMask(), at[0], at[1], lastHead, at[2],
                     x.add(at[2], maskRows));
   // The next task is likely that of the rows before, which sees as many keys
   // before these.
-  if (!isPaired() && !op.getTable() && !isZeroInteger(bounds.lower)) {
+  if (!isPaired() && !fused.getTable() && !isZeroInteger(bounds.lower)) {
     Value before = beginOfTile(bounds.lower);
-    emitPrefetch(op.getKey(), keys.at, before, bounds.lower);
-    emitPrefetch(op.getValue(), values.at, before, bounds.lower);
+    for (const Rows *rows : {&keys, &values})
+      if (rows->memref)
+        emitPrefetch(rows->memref, rows->at, before, bounds.lower);
   }
   // Packed values are read by whole panels.
   if (isPaired())
@@ -231,12 +307,12 @@ void AttentionTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
 // Rows of keys and values
 //===----------------------------------------------------------------------===//
 
-void AttentionTiling::forEachRun(Value first, Value count,
+void KeyBlocksTiling::forEachRun(Value first, Value count,
                                  function_ref<void(const Run &)> body) {
-  if (!op.getTable())
+  if (!fused.getTable())
     return body({Value(), first, count, x.constant(0)});
   Value pageRows =
-      x.constant(cast<MemRefType>(op.getKey().getType()).getDimSize(2));
+      x.constant(cast<MemRefType>(fused.getKey().getType()).getDimSize(2));
   Value end = x.add(first, count), one = x.constant(1);
   Value endPage = x.div(x.add(end, x.sub(pageRows, one)), pageRows);
   auto loop = scf::ForOp::create(b, x.div(first, pageRows), endPage, one);
@@ -250,10 +326,10 @@ void AttentionTiling::forEachRun(Value first, Value count,
         x.sub(begin, first)});
 }
 
-Value AttentionTiling::viewRun(const Rows &rows, Value memref, const Run &run) {
+Value KeyBlocksTiling::viewRun(const Rows &rows, Value memref, const Run &run) {
   if (!run.page)
     return viewRows(b, memref, rows.at, run.row, run.count);
-  Value number = memref::LoadOp::create(b, op.getTable(),
+  Value number = memref::LoadOp::create(b, fused.getTable(),
                                         ValueRange{rows.at[0], run.page});
   // The table is data: a number beyond the pool reads the last page.
   Value last = x.sub(x.dim(memref, 0), x.constant(1));
@@ -262,17 +338,17 @@ Value AttentionTiling::viewRun(const Rows &rows, Value memref, const Run &run) {
   return viewRows(b, memref, {number, rows.at[1]}, run.row, run.count);
 }
 
-AttentionTiling::Run AttentionTiling::findRunAt(Value row) {
+KeyBlocksTiling::Run KeyBlocksTiling::findRunAt(Value row) {
   Value pageRows =
-      x.constant(cast<MemRefType>(op.getKey().getType()).getDimSize(2));
+      x.constant(cast<MemRefType>(fused.getKey().getType()).getDimSize(2));
   Value page = x.div(row, pageRows);
   Value inPage = x.sub(row, x.mul(page, pageRows));
   // After the last page of all, it stands in for the next one.
-  page = x.min(page, x.sub(x.dim(op.getTable(), 1), x.constant(1)));
+  page = x.min(page, x.sub(x.dim(fused.getTable(), 1), x.constant(1)));
   return {page, inPage, x.sub(pageRows, inPage), x.constant(0)};
 }
 
-Value AttentionTiling::readRows(const Rows &from, Value first, Value count) {
+Value KeyBlocksTiling::readRows(const Rows &from, Value first, Value count) {
   if (!from.scratch)
     return viewRows(b, from.memref, from.at, first, count);
   auto viewScratch = [&](Value row, Value rows, int64_t columns) -> Value {
@@ -296,12 +372,12 @@ Value AttentionTiling::readRows(const Rows &from, Value first, Value count) {
   return viewScratch(x.constant(0), count, columns);
 }
 
-bool AttentionTiling::readsInPlace(const Rows &rows) {
+bool KeyBlocksTiling::readsInPlace(const Rows &rows) {
   if (isPaired())
     return true;
   auto type = cast<MemRefType>(rows.memref.getType());
   if (schedule.getKernel() != Kernel::FeaturesInLanes)
-    return !op.getTable() && type.getElementType() == op.getScoreType();
+    return !fused.getTable() && type.getElementType() == fused.getScoreType();
   // Pages become blocks, whose softmax runs by vectors of keys, and of scales.
   // That is so for keys and values, or for neither.
   auto hasUnitStride = [](Value memref) {
@@ -311,85 +387,34 @@ bool AttentionTiling::readsInPlace(const Rows &rows) {
                                      .getStridesAndOffset(strides, offset)) &&
                        strides.back() == 1);
   };
-  return (!op.getTable() || type.getDimSize(2) >= schedule.getLanes()) &&
-         hasUnitStride(op.getKeyScale()) && hasUnitStride(op.getValueScale());
+  return (!fused.getTable() || type.getDimSize(2) >= schedule.getLanes()) &&
+         hasUnitStride(keys.scale) && hasUnitStride(values.scale);
 }
 
-void AttentionTiling::allocateScratch(Rows &rows) {
+void KeyBlocksTiling::allocateScratch(Rows &rows) {
   rows.scratch = {};
   if (readsInPlace(rows))
     return;
   auto type = cast<MemRefType>(rows.memref.getType());
   // What is read as it comes is copied as it is.
-  Type scratch = op.getScoreType();
+  Type scratch = fused.getScoreType();
   if (schedule.getKernel() == Kernel::FeaturesInLanes &&
-      rows.memref == op.getKey() && scalesScores())
+      rows.memref == fused.getKey() && scalesScores())
     scratch = type.getElementType();
-  int64_t vector = schedule.getLanes() * (scratch == op.getScoreType() ? 1 : 2);
+  int64_t vector =
+      schedule.getLanes() * (scratch == fused.getScoreType() ? 1 : 2);
   auto columns =
       static_cast<int64_t>(llvm::alignTo(type.getDimSize(3), vector));
   rows.scratch = memref::AllocOp::create(
       b, MemRefType::get({blockKeys, columns}, scratch));
 }
 
-//===----------------------------------------------------------------------===//
-// One block
-//===----------------------------------------------------------------------===//
-
-void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
-                                Value count, bool masked) {
-  if (schedule.getKernel() == Kernel::FeaturesInLanes && !keys.scratch)
-    return forEachRun(key, count, [&](const Run &run) {
-      BlockOperands operands{viewRun(keys, keys.memref, run),
-                             viewRun(values, values.memref, run)};
-      if (keys.scale)
-        operands.keyScale = viewRun(keys, keys.scale, run);
-      if (values.scale)
-        operands.valueScale = viewRun(values, values.scale, run);
-      Value first = x.add(key, run.distance);
-      if (run.page) {
-        Run next = findRunAt(x.add(first, run.count));
-        operands.upcoming = {viewRun(keys, keys.memref, next),
-                             viewRun(values, values.memref, next)};
-      }
-      emitKernel(queryTile, at, first, operands, masked);
-    });
-  BlockOperands operands{readRows(keys, key, count),
-                         isPaired()
-                             ? viewRows(b, values.memref, values.at,
-                                        x.div(key, x.constant(kPairedPanel)),
-                                        x.ceilDiv(count, kPairedPanel))
-                             : readRows(values, key, count)};
-  // The first block that has room for it brings what the task needs next.
-  if (!masked && !upcoming.empty()) {
-    Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, key,
-                                                  firstFullKey);
-    for (Value rows : upcoming) {
-      int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
-      Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));
-      operands.upcoming.push_back(memref::SubViewOp::create(
-          b, rows, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
-          ArrayRef<OpFoldResult>{count, b.getIndexAttr(columns)},
-          ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)}));
-    }
-  }
-  emitKernel(queryTile, at, key, operands, masked);
-}
-
-void AttentionTiling::emitKernel(Value queryTile, ValueRange at, Value key,
-                                 const BlockOperands &operands, bool masked) {
-  auto block = OnlineAttentionOp::create(
-      b, TypeRange(), queryTile, operands.key, operands.value, acc, max, sum,
-      at[0], at[1], at[2], x.add(at[3], key), rows, operands.upcoming, additive,
-      operands.keyScale, operands.valueScale,
-      scalesScores() ? op.getScaleAttr() : FloatAttr(),
-      headRows ? b.getI64IntegerAttr(headRows) : IntegerAttr(),
-      op.getUnnormalizedAttr(), schedule);
-  IRMapping mapping;
-  if (!op.getScore().empty())
-    op.getScore().cloneInto(&block.getScore(), mapping);
+void KeyBlocksTiling::clonePrograms(KeyBlockOpInterface block, bool masked) {
+  auto clone = [](Region &from, Region &to) {
+    IRMapping mapping;
+    from.cloneInto(&to, mapping);
+  };
+  clone(fused.getScore(), block.getScore());
   if (masked)
-    op.getMask().cloneInto(&block.getMask(), mapping);
-  if (!op.getProbability().empty())
-    op.getProbability().cloneInto(&block.getProbability(), mapping);
+    clone(fused.getMask(), block.getMask());
 }

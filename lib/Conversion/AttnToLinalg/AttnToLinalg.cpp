@@ -34,7 +34,8 @@ Results lowerOp(TensorLoops &build, Operation *op) {
             BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
             WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp, DequantizeOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
-      .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp, QuantizeOp>(
+      .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp, QuantizeOp,
+            WeightStatsOp, AttentionStatsOp, OnlineStatsOp>(
           [&](auto typed) { return attn::lower(build, typed); })
       .Default([](Operation *) { return Results(); });
 }
@@ -85,7 +86,7 @@ private:
       cost = "its result is a copy";
     else if (!isa<QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp, BiasOp,
                   ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
-                  WeightedSumOp>(op))
+                  WeightedSumOp, WeightStatsOp>(op))
       return;
     remark::missed(
         op->getLoc(),

@@ -22,11 +22,9 @@ using namespace attn;
 using arith::CmpIPredicate;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The programs of `attention` and `online_attention` on one score: the score
-/// region, then `hidden` where the mask region yields false.
-static Value applyPrograms(ScalarBuilder &build, Value score, ValueRange pair,
-                           Region &scoreRegion, Region &maskRegion,
-                           double hidden = -kInfinity) {
+Value attn::applyPrograms(ScalarBuilder &build, Value score, ValueRange pair,
+                          Region &scoreRegion, Region &maskRegion,
+                          double hidden) {
   if (!scoreRegion.empty()) {
     SmallVector<Value> arguments{score};
     llvm::append_range(arguments, pair);
@@ -112,6 +110,22 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
 // online_attention
 //===----------------------------------------------------------------------===//
 
+Value attn::buildTileScores(TensorLoops &build, Value query, Value key,
+                            Value weight) {
+  Type element = getSumType(getElementTypeOrSelf(query.getType()));
+  SmallVector<OpFoldResult> sizes{build.sizes(query)[0], build.sizes(key)[0]};
+  enum { M, N, D };
+  SmallVector<LoopOperand> factors{{query, {M, D}}, {key, {N, D}}};
+  if (weight)
+    factors.push_back({weight, {D}});
+  return build.loops(
+      3, factors, {build.fill(sizes, element, 0.0), {M, N}}, [&](LoopBody &b) {
+        Value factor = weight ? b.cast(b.inputs[2], element) : Value();
+        return b.add(b.output, scoreTerm(b, b.cast(b.inputs[0], element),
+                                         b.cast(b.inputs[1], element), factor));
+      });
+}
+
 Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   Type element = getSumType(getElementTypeOrSelf(op.getQuery().getType()));
   Value oldAcc = build.castElements(op.getAcc(), element);
@@ -125,34 +139,19 @@ Results attn::lower(TensorLoops &build, OnlineAttentionOp op) {
   Value key = read(op.getKey(), op.getKeyScale());
   Value value = read(op.getValue(), op.getValueScale());
 
-  Value scores;
-  {
-    enum { M, N, D };
-    SmallVector<LoopOperand> factors{{op.getQuery(), {M, D}}, {key, {N, D}}};
-    if (op.getAdditive())
-      factors.push_back({op.getAdditive(), {D}});
-    scores = build.loops(
-        3, factors, {build.fill(sizes, element, 0.0), {M, N}},
-        [&](LoopBody &b) {
-          Value weight =
-              op.getAdditive() ? b.cast(b.inputs[2], element) : Value();
-          return b.add(b.output,
-                       scoreTerm(b, b.cast(b.inputs[0], element),
-                                 b.cast(b.inputs[1], element), weight));
-        });
-    scores = build.map(sizes, element, scores, [&](LoopBody &b) {
-      Value pair[] = {op.getB(), op.getH(), b.add(op.getI(), b.loop(M)),
-                      b.add(op.getJ(), b.loop(N))};
-      Value score = b.inputs[0];
-      if (op.getScale())
-        score =
-            b.mul(score, b.constant(element, op.getScale()->convertToDouble()));
-      return applyPrograms(b, score, pair, op.getScore(), op.getMask(),
-                           op.getUnnormalized() ? 0.0 : -kInfinity);
-    });
-  }
-
   enum { M, N, D };
+  Value scores = buildTileScores(build, op.getQuery(), key, op.getAdditive());
+  scores = build.map(sizes, element, scores, [&](LoopBody &b) {
+    Value pair[] = {op.getB(), op.getH(), b.add(op.getI(), b.loop(M)),
+                    b.add(op.getJ(), b.loop(N))};
+    Value score = b.inputs[0];
+    if (op.getScale())
+      score =
+          b.mul(score, b.constant(element, op.getScale()->convertToDouble()));
+    return applyPrograms(b, score, pair, op.getScore(), op.getMask(),
+                         op.getUnnormalized() ? 0.0 : -kInfinity);
+  });
+
   auto finish = [&](Value tensor, Value init) {
     return build.castElements(tensor, getElementTypeOrSelf(init.getType()));
   };

@@ -34,7 +34,9 @@ mlir::Value lower(TensorLoops &build, ProbabilityMapOp op);
 mlir::Value lower(TensorLoops &build, DropoutOp op);
 mlir::Value lower(TensorLoops &build, WeightedSumOp op);
 
-// The fused op and the tile ops, on tensors.
+Results lower(TensorLoops &build, WeightStatsOp op);
+
+// Fused ops and tile ops, on tensors.
 mlir::Value lower(TensorLoops &build, CacheUpdateOp op);
 mlir::Value lower(TensorLoops &build, GatherPagesOp op);
 mlir::Value lower(TensorLoops &build, DequantizeOp op);
@@ -44,6 +46,8 @@ Results lower(TensorLoops &build, AttentionOp op);
 Results lower(TensorLoops &build, OnlineAttentionOp op);
 Results lower(TensorLoops &build, MergePartialsOp op);
 mlir::Value lower(TensorLoops &build, PackOp op);
+Results lower(TensorLoops &build, AttentionStatsOp op);
+Results lower(TensorLoops &build, OnlineStatsOp op);
 
 //===----------------------------------------------------------------------===//
 // Parts shared by them
@@ -64,6 +68,16 @@ mlir::Value buildScores(TensorLoops &build, mlir::Value query, mlir::Value key,
 /// The term of a score that one feature of a query and of a key gives.
 mlir::Value scoreTerm(ScalarBuilder &build, mlir::Value query, mlir::Value key,
                       mlir::Value weight);
+
+/// The same `[M, N]` of the queries and keys of a tile.
+mlir::Value buildTileScores(TensorLoops &build, mlir::Value query,
+                            mlir::Value key, mlir::Value weight = {});
+
+/// The programs of fused ops and their tiles on one score: the score region,
+/// then `hidden` where the mask region yields false.
+mlir::Value applyPrograms(ScalarBuilder &build, mlir::Value score,
+                          mlir::ValueRange pair, mlir::Region &scoreRegion,
+                          mlir::Region &maskRegion, double hidden);
 
 /// Softmax along the last axis of scores whose hidden pairs are -inf. `sink`,
 /// one logit a head, may be null.

@@ -13,6 +13,7 @@
 
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "MaskSyntax.h"
+#include "OpChecks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -23,180 +24,6 @@ using namespace attn;
 
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
-
-//===----------------------------------------------------------------------===//
-// Shared checks
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Rank and float element type of one shaped operand of the tile ops; i8 too,
-/// if asked.
-LogicalResult verifyShaped(Operation *op, StringRef name, Value value,
-                           int64_t rank, StringRef label,
-                           bool integers = false) {
-  auto type = dyn_cast<ShapedType>(value.getType());
-  if (!type || !type.hasRank() || type.getRank() != rank ||
-      !isa<RankedTensorType, MemRefType>(type))
-    return op->emitOpError()
-           << name << " must be a tensor or memref of rank " << rank << ", got "
-           << value.getType() << " (" << label << ")";
-  if (!isa<FloatType>(type.getElementType()) &&
-      !(integers && type.getElementType().isInteger(8)))
-    return op->emitOpError() << name << " must have a float element type"
-                             << (integers ? " or i8" : "") << ", got "
-                             << type.getElementType() << " (" << label << ")";
-  return success();
-}
-
-/// Whether an operand that may have rank 2 or 3 has rank 3.
-bool isInPanels(Value value) {
-  auto type = dyn_cast<ShapedType>(value.getType());
-  return type && type.hasRank() && type.getRank() == 3;
-}
-
-/// A head dim: static and positive.
-LogicalResult verifyHeadDim(Operation *op, StringRef name, Value value,
-                            StringRef label) {
-  auto type = cast<ShapedType>(value.getType());
-  int64_t dim = type.getRank() - 1;
-  if (type.isDynamicDim(dim) || type.getDimSize(dim) < 1)
-    return op->emitOpError()
-           << "head dim of " << name << " must be static and positive, got "
-           << type << " (" << label << ")";
-  return success();
-}
-
-/// A constant that scores of `type` are computed with: finite there, and
-/// positive and not lost to 0 if asked.
-LogicalResult verifyFinite(Operation *op, StringRef name, APFloat value,
-                           bool positive, StringRef label,
-                           FloatType type = {}) {
-  double given = value.convertToDouble();
-  bool losesInfo;
-  if (type)
-    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                  &losesInfo);
-  if (value.isFinite() &&
-      (!positive || (!value.isNegative() && !value.isZero())))
-    return success();
-  InFlightDiagnostic diag = op->emitOpError()
-                            << name << " must be "
-                            << (positive ? "positive and finite" : "finite");
-  if (type)
-    diag << " in " << type;
-  return diag << ", got " << given << " (" << label << ")";
-}
-
-/// A score or mask program: argument types, yielded type, no side effects.
-LogicalResult verifyProgram(Operation *op, Region &region, StringRef name,
-                            TypeRange arguments, Type result, StringRef label) {
-  if (region.empty())
-    return success();
-  if (region.getArgumentTypes() != arguments) {
-    InFlightDiagnostic diag = op->emitOpError()
-                              << name << " region must have arguments (";
-    llvm::interleaveComma(arguments, diag);
-    diag << "), got (";
-    llvm::interleaveComma(region.getArgumentTypes(), diag);
-    return diag << ") (" << label << ")";
-  }
-  auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
-  if (!yield || yield.getValues().getTypes() != TypeRange(result)) {
-    InFlightDiagnostic diag = op->emitOpError()
-                              << name << " region must yield one " << result
-                              << ", got (";
-    if (yield)
-      llvm::interleaveComma(yield.getValues().getTypes(), diag);
-    return diag << ") (" << label << ")";
-  }
-  WalkResult walk = region.walk([&](Operation *nested) {
-    // The walk reaches the ops that a structured op nests.
-    if (isMemoryEffectFree(nested) ||
-        nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
-      return WalkResult::advance();
-    if (auto effects = dyn_cast<MemoryEffectOpInterface>(nested))
-      if (effects.onlyHasEffect<MemoryEffects::Read>())
-        return WalkResult::advance();
-    op->emitOpError() << name << " region must be free of side effects, but "
-                      << "contains '" << nested->getName() << "' (" << label
-                      << ")";
-    return WalkResult::interrupt();
-  });
-  return failure(walk.wasInterrupted());
-}
-
-/// The regions shared by `attention` and `online_attention`.
-LogicalResult verifyPrograms(Operation *op, Region &score, Region &mask,
-                             Region &probability, Type scoreType,
-                             StringRef label) {
-  Builder builder(op->getContext());
-  SmallVector<Type> indices(4, builder.getIndexType());
-  SmallVector<Type> scoreArguments{scoreType};
-  llvm::append_range(scoreArguments, indices);
-  return success(succeeded(verifyProgram(op, score, "score", scoreArguments,
-                                         scoreType, label)) &&
-                 succeeded(verifyProgram(op, mask, "mask", indices,
-                                         builder.getI1Type(), label)) &&
-                 succeeded(verifyProgram(op, probability, "probability",
-                                         scoreArguments, scoreType, label)));
-}
-
-/// The type that scores of `query` are accumulated in.
-FloatType getScoreTypeOf(Value query) {
-  Type type = getElementTypeOrSelf(query.getType());
-  return type.isF64() ? cast<FloatType>(type)
-                      : Float32Type::get(type.getContext());
-}
-
-/// Results mirror the outputs for tensors; memrefs have none.
-LogicalResult verifyDestination(DestinationStyleOpInterface op,
-                                StringRef label) {
-  bool tensors = isa<RankedTensorType>(op.getDpsInits().front().getType());
-  for (Value operand : op->getOperands())
-    if (isa<ShapedType>(operand.getType()) &&
-        isa<RankedTensorType>(operand.getType()) != tensors)
-      return op->emitOpError()
-             << "operands must be all tensors or all memrefs (" << label << ")";
-  if (!tensors)
-    return op->getNumResults() == 0
-               ? success()
-               : op->emitOpError()
-                     << "has memref outputs and " << op->getNumResults()
-                     << " results, expected none (" << label << ")";
-  if (op->getResultTypes() != TypeRange(op.getDpsInits().getTypes()))
-    return op->emitOpError()
-           << "result types must be those of the outputs (" << label << ")";
-  return success();
-}
-
-/// `value` is what the region maps: a score, or a probability.
-void nameProgramArguments(Region &region, OpAsmSetValueNameFn setName,
-                          StringRef value = "score") {
-  if (region.empty())
-    return;
-  StringRef names[] = {value, "b", "h", "i", "j"};
-  // A mask region maps no value.
-  size_t skip = region.getNumArguments() == 5 ? 0 : 1;
-  for (auto [argument, name] : llvm::zip(
-           region.getArguments(), ArrayRef<StringRef>(names).drop_front(skip)))
-    setName(argument, name);
-}
-
-void getDestinationEffects(
-    DestinationStyleOpInterface op,
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
-        &effects) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    effects.emplace_back(MemoryEffects::Read::get(), &operand);
-    if (op.isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-  }
-}
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // split_heads, merge_heads
@@ -533,7 +360,7 @@ LogicalResult AttentionOp::verify() {
 LogicalResult AttentionOp::verifyRegions() {
   if (getUnnormalized() && !getProbability().empty())
     return emitOpError("unnormalized weights have no probability region (C14)");
-  return verifyPrograms(*this, getScore(), getMask(), getProbability(),
+  return verifyPrograms(*this, getScore(), getMask(), &getProbability(),
                         getScoreType(), "C9");
 }
 
@@ -641,7 +468,7 @@ LogicalResult OnlineAttentionOp::verify() {
 LogicalResult OnlineAttentionOp::verifyRegions() {
   if (getUnnormalized() && !getProbability().empty())
     return emitOpError("unnormalized weights have no probability region (C5)");
-  return verifyPrograms(*this, getScore(), getMask(), getProbability(),
+  return verifyPrograms(*this, getScore(), getMask(), &getProbability(),
                         getScoreType(), "C5");
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpChecks.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -190,29 +191,6 @@ void DequantizeOp::getExtentConstraints(
 // attention, online_attention
 //===----------------------------------------------------------------------===//
 
-static bool hasRank(Value value, int64_t rank) {
-  auto type = dyn_cast<ShapedType>(value.getType());
-  return type && type.hasRank() && type.getRank() == rank;
-}
-
-/// `operand` has a `scale` exactly when it is of integers.
-static LogicalResult verifyScale(Operation *op, StringRef name, Value operand,
-                                 Value scale, int64_t rank, StringRef label) {
-  bool isInteger = getElementTypeOrSelf(operand.getType()).isInteger();
-  if (isInteger && !scale)
-    return op->emitOpError()
-           << name << " of i8 needs " << name << "_scale (" << label << ")";
-  if (!isInteger && scale)
-    return op->emitOpError() << name << " has no " << name
-                             << "_scale: it is of floats (" << label << ")";
-  if (scale && (!hasRank(scale, rank) ||
-                !isa<FloatType>(getElementTypeOrSelf(scale.getType()))))
-    return op->emitOpError() << name << "_scale must have rank " << rank
-                             << " and be of floats, got " << scale.getType()
-                             << " (" << label << ")";
-  return success();
-}
-
 LogicalResult OnlineAttentionOp::verifyCache() {
   return success(
       succeeded(verifyScale(*this, "key", getKey(), getKeyScale(), 1, "C10")) &&
@@ -221,24 +199,9 @@ LogicalResult OnlineAttentionOp::verifyCache() {
 }
 
 LogicalResult AttentionOp::verifyCache() {
-  if (getTable()) {
-    Type element = getElementTypeOrSelf(getTable().getType());
-    if (!hasRank(getTable(), 2) ||
-        !(element.isInteger(32) || element.isInteger(64)))
-      return emitOpError()
-             << "table must have rank 2 and be of i32 or i64, got "
-             << getTable().getType() << " (C12)";
-    for (auto [name, pages] :
-         {std::pair("key", getKey()), {"value", getValue()}}) {
-      auto type = cast<ShapedType>(pages.getType());
-      for (int64_t d : {1, 2})
-        if (type.isDynamicDim(d) || type.getDimSize(d) < 1)
-          return emitOpError()
-                 << "extents 1 and 2 of the pages of " << name
-                 << " must be static and positive, got " << type << " (C12)";
-    }
-  }
   return success(
+      succeeded(verifyPages(*this, "key", getKey(), getTable(), "C12")) &&
+      succeeded(verifyPages(*this, "value", getValue(), getTable(), "C12")) &&
       succeeded(verifyScale(*this, "key", getKey(), getKeyScale(), 3, "C13")) &&
       succeeded(
           verifyScale(*this, "value", getValue(), getValueScale(), 3, "C13")));

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpChecks.h"
 #include "attn/Dialect/Attn/IR/AttnInterfaces.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -103,8 +104,7 @@ void RopeOp::getExtentConstraints(Constraints &constraints) {
   }
 }
 
-/// Head dims, batches and groups of heads of what makes scores.
-static void addQueryAndKey(Constraints &constraints, Value query, Value key) {
+void attn::addQueryAndKey(Constraints &constraints, Value query, Value key) {
   constraints.push_back({"C2", ExtentRelation::Equal, query, 3, key, 3,
                          "head dim", "query", "key"});
   constraints.push_back({"C3", ExtentRelation::Equal, query, 0, key, 0,
@@ -117,9 +117,8 @@ void QKOp::getExtentConstraints(Constraints &constraints) {
   addQueryAndKey(constraints, getQuery(), getKey());
 }
 
-/// A weight `[D]` or `[Hq, D]` of additive scores.
-static void addAdditiveWeight(Constraints &constraints, StringRef label,
-                              Value weight, StringRef name, Value query) {
+void attn::addAdditiveWeight(Constraints &constraints, StringRef label,
+                             Value weight, StringRef name, Value query) {
   int64_t rank = cast<ShapedType>(weight.getType()).getRank();
   if (rank == 2)
     constraints.push_back({label, ExtentRelation::Equal, weight, 0, query, 1,

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpChecks.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
@@ -32,16 +33,6 @@ LogicalResult reifyAs(OpBuilder &builder, Operation *op, Value value,
                       ReifiedRankedShapedTypeDims &shapes) {
   shapes.push_back(tensor::getMixedSizes(builder, op->getLoc(), value));
   return success();
-}
-
-/// Inferred and written result types agree when no two static extents differ:
-/// a written type may forget extents.
-bool areCompatible(TypeRange inferred, TypeRange written) {
-  return llvm::all_of_zip(inferred, written, [](Type a, Type b) {
-    auto x = dyn_cast<RankedTensorType>(a), y = dyn_cast<RankedTensorType>(b);
-    return x && y && x.getElementType() == y.getElementType() &&
-           succeeded(verifyCompatibleShape(x, y));
-  });
 }
 
 int64_t divideExtent(int64_t extent, int64_t divisor) {

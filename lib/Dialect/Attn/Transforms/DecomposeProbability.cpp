@@ -20,7 +20,6 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_DECOMPOSEPROBABILITYPASS
@@ -124,24 +123,14 @@ private:
 
   /// The mapped weight of a pair whose score is `score`; one of -inf is hidden.
   Value emitWeight(Value score, Value lse, Region &region) {
-    Type type = score.getType();
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
-    };
     SmallVector<Value> row(region.getArguments().slice(1, 3));
     if (!op.getOffsets().empty())
       for (auto [index, offset] : llvm::zip(row, op.getOffsets()))
         index = arith::SubIOp::create(b, index, offset);
-    Value sum = tensor::ExtractOp::create(b, lse, row);
-    Value exponent =
-        arith::MulFOp::create(b, arith::SubFOp::create(b, score, sum),
-                              constant(llvm::numbers::log2e));
-    SmallVector<Value> arguments{math::Exp2Op::create(b, exponent)};
+    SmallVector<Value> arguments{emitSoftmaxWeightOf(b, score, lse, row)};
     llvm::append_range(arguments, region.getArguments().drop_front());
     Value weight = inlineProgram(b, op.getProbability(), arguments);
-    Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score,
-                                           constant(-INFINITY));
-    return arith::SelectOp::create(b, isHidden, constant(0.0), weight);
+    return emitSelectVisible(b, score, weight);
   }
 
   void clonePrograms(AttentionOp to) {

@@ -6,25 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks back from each weighted sum over programs on weights, the softmax and
-// the score ops to the product of queries and keys. The order of the score ops
-// is kept: they become the score program one after the other, and ops on
-// weights the probability program. Keywords and tensors that hide pairs become
-// the mask program. A sigmoid needs no other pair: it and what comes after it
-// end the score program, whose results then are the weights.
+// The order of the score ops is kept: they become the score program one after
+// the other, and ops on weights the probability program. Keywords and tensors
+// that hide pairs become the mask program. A sigmoid needs no other pair: it
+// and what comes after it end the score program, whose results then are the
+// weights.
+//
+// Statistics of weights take the log-sum-exp of the attention that has the same
+// weights. Where there is none that comes before them, they have one of their
+// own.
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionChain.h"
 #include "InlineProgram.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace attn {
@@ -36,219 +39,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-/// Keys or values as they lie in a cache: pages of a block table, integers with
-/// scales.
-struct Cached {
-  explicit Cached(Value operand) : whole(operand) {
-    if (auto pages = operand.getDefiningOp<GatherPagesOp>()) {
-      table = pages.getTable();
-      operand = pages.getPages();
-    }
-    readIntegers(operand);
-  }
-
-  /// Leaves the gathering of pages to its op: the scales of integers in pages
-  /// lie in pages too.
-  void keepPages() {
-    table = scale = {};
-    readIntegers(whole);
-  }
-
-  Value whole, rows, table, scale;
-
-private:
-  void readIntegers(Value operand) {
-    rows = operand;
-    if (auto integers = operand.getDefiningOp<DequantizeOp>()) {
-      scale = integers.getScale();
-      rows = integers.getInput();
-    }
-  }
-};
-
-/// `qk` or `additive_scores`, score ops in order, `masked_softmax`, ops on
-/// weights in order, `weighted_sum`.
-struct Chain {
-  Operation *product = nullptr;
-  SmallVector<Operation *> scoreOps;
-  MaskedSoftmaxOp softmax;
-  SmallVector<Operation *> weightOps;
-  WeightedSumOp weightedSum;
-
-  Value query() const { return product->getOperand(0); }
-  Value key() const { return product->getOperand(1); }
-  /// The weight of additive scores, or null.
-  Value additive() const {
-    return isa<AdditiveScoresOp>(product) ? product->getOperand(2) : Value();
-  }
-  bool hasSigmoid() { return softmax.getNormalizer() == Normalizer::Sigmoid; }
-};
-
-/// Keys and values of `chain`. Pages are those of one block table and one size.
-std::pair<Cached, Cached> readCaches(const Chain &chain) {
-  WeightedSumOp sum = chain.weightedSum;
-  Cached key(chain.key()), value(sum.getValue());
-  auto pageRows = [](const Cached &cached) {
-    return cast<RankedTensorType>(cached.rows.getType()).getDimSize(2);
-  };
-  if (key.table != value.table ||
-      (key.table && pageRows(key) != pageRows(value))) {
-    key.keepPages();
-    value.keepPages();
-  }
-  return {key, value};
-}
-
-void remarkMissed(WeightedSumOp op, const Twine &reason) {
-  remark::missed(op.getLoc(),
-                 remark::RemarkOpts::name("attention-not-fused")
-                     .category("attn")
-                     .function(op->getParentOfType<func::FuncOp>().getName()))
-      << remark::reason("{0}", reason.str());
-}
-
-/// Whether fused kernels can read elements of `type`, which they widen to the
-/// type of scores.
-bool isKernelType(Type type, Type scoreType) {
-  return isa<Float32Type, Float16Type, BFloat16Type>(type) ||
-         (type.isF64() && scoreType.isF64());
-}
-
-/// The first op of a program that does not compute with scalars alone, or null.
-Operation *findUnfusible(Region &program) {
-  Operation *culprit = nullptr;
-  program.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (!type.isIntOrIndexOrFloat()) {
-        culprit = op;
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return culprit;
-}
-
-/// Says what became one kernel, in the order of evaluation.
-void remarkPassed(const Chain &chain) {
-  std::string ops;
-  auto [key, value] = readCaches(chain);
-  if (key.table)
-    ops += "attn.gather_pages, ";
-  if (key.scale || value.scale)
-    ops += "attn.dequantize, ";
-  ops += chain.product->getName().getStringRef();
-  for (Operation *op : chain.scoreOps)
-    ops += ", " + op->getName().getStringRef().str();
-  MaskedSoftmaxOp softmax = chain.softmax;
-  SmallVector<StringRef> masks;
-  if (softmax.getCausal())
-    masks.push_back("causal");
-  if (softmax.getWindow())
-    masks.push_back("window");
-  if (softmax.getPrefix())
-    masks.push_back("prefix");
-  if (softmax.getLengths())
-    masks.push_back("lengths");
-  if (softmax.getQuerySegments())
-    masks.push_back("segments");
-  if (softmax.getMask())
-    masks.push_back("a mask tensor");
-  if (!softmax.getVisible().empty())
-    masks.push_back("a mask program");
-  ops += ", attn.masked_softmax (" +
-         (masks.empty() ? "no mask" : llvm::join(masks, ", ")) +
-         (softmax.getSink() ? ", a sink" : "") +
-         (softmax.getNormalizer() == Normalizer::Sigmoid ? ", sigmoid" : "") +
-         ")";
-  for (Operation *op : chain.weightOps)
-    ops += ", " + op->getName().getStringRef().str();
-  ops += " and attn.weighted_sum";
-  WeightedSumOp op = chain.weightedSum;
-  remark::passed(op.getLoc(),
-                 remark::RemarkOpts::name("attention-fused")
-                     .category("attn")
-                     .function(op->getParentOfType<func::FuncOp>().getName()))
-      << ("attention fused: " + ops + " became one kernel");
-}
-
-/// Matches the chain that ends in `op`; explains in a remark why there is none.
-FailureOr<Chain> matchChain(WeightedSumOp op) {
-  auto missed = [&](const Twine &reason) {
-    remarkMissed(op, reason);
-    return failure();
-  };
-  Chain chain;
-  chain.weightedSum = op;
-  Value weights = op.getWeights();
-  while (!chain.softmax) {
-    Operation *producer = weights.getDefiningOp();
-    if (!isa_and_nonnull<MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp>(
-            producer))
-      return missed("the weights do not come from attn.masked_softmax");
-    if (!producer->hasOneUse())
-      return missed("the attention weights have other uses, so they must exist "
-                    "in memory");
-    if ((chain.softmax = dyn_cast<MaskedSoftmaxOp>(producer)))
-      break;
-    if (auto map = dyn_cast<ProbabilityMapOp>(producer))
-      if (Operation *culprit = findUnfusible(map.getProbability()))
-        return missed("the program on weights uses '" +
-                      culprit->getName().getStringRef() +
-                      "', which is no scalar op");
-    chain.weightOps.push_back(producer);
-    weights = producer->getOperand(0);
-  }
-  std::reverse(chain.weightOps.begin(), chain.weightOps.end());
-  Value scores = chain.softmax.getScores();
-  while (true) {
-    Operation *producer = scores.getDefiningOp();
-    if (!producer)
-      return missed("the scores are an argument, not a product of attn.qk");
-    if (!producer->hasOneUse())
-      return missed("the scores have other uses, so they must exist in memory");
-    if (isa<QKOp, AdditiveScoresOp>(producer)) {
-      chain.product = producer;
-      break;
-    }
-    if (!isa<ScaleOp, SoftcapOp, BiasOp, ScoreMapOp>(producer))
-      return missed("the scores pass through '" +
-                    producer->getName().getStringRef() +
-                    "', which is no score op");
-    if (auto map = dyn_cast<ScoreMapOp>(producer))
-      if (Operation *culprit = findUnfusible(map.getScore()))
-        return missed("the score program uses '" +
-                      culprit->getName().getStringRef() +
-                      "', which is no scalar op");
-    chain.scoreOps.push_back(producer);
-    scores = producer->getOperand(0);
-  }
-  std::reverse(chain.scoreOps.begin(), chain.scoreOps.end());
-  auto key = cast<RankedTensorType>(chain.key().getType());
-  auto value = cast<RankedTensorType>(op.getValue().getType());
-  if (!key.isDynamicDim(1) && !value.isDynamicDim(1) &&
-      key.getDimSize(1) != value.getDimSize(1))
-    return missed("key and value have different head counts");
-  if (Operation *culprit = findUnfusible(chain.softmax.getVisible()))
-    return missed("the mask program uses '" +
-                  culprit->getName().getStringRef() +
-                  "', which is no scalar op");
-  Value operands[] = {chain.query(), chain.key(), op.getValue(),
-                      chain.softmax.getScores()};
-  Type scoreType = getElementTypeOrSelf(operands[3].getType());
-  for (Value operand : operands) {
-    Type element = getElementTypeOrSelf(operand.getType());
-    if (isKernelType(element, scoreType))
-      continue;
-    std::string name;
-    llvm::raw_string_ostream(name) << element;
-    return missed(
-        "fused kernels compute in " +
-        Twine(element.isF64() ? "f32 where scores are f32" : "f32 or f64") +
-        ", not in " + name);
-  }
-  return chain;
-}
 
 /// `tensor.extract tensor[indices]`, right-aligned to (b, h, i, j). An extent
 /// of 1 reads element 0 whatever the index: gather indices are clamped.
@@ -281,19 +71,15 @@ Value toIndex(ImplicitLocOpBuilder &b, Value value) {
 
 class Fusion {
 public:
-  Fusion(RewriterBase &rewriter, Chain &chain)
-      : rewriter(rewriter), b(chain.weightedSum.getLoc(), rewriter),
-        chain(chain) {}
-
-  void run() {
-    b.setInsertionPoint(chain.weightedSum);
+  Fusion(RewriterBase &rewriter, const AttentionChain &chain)
+      : rewriter(rewriter), b(chain.root->getLoc(), rewriter), chain(chain),
+        softmax(chain.softmax) {
+    b.setInsertionPoint(chain.root);
     scoreType = getElementTypeOrSelf(chain.product->getResult(0).getType());
-
     // Scales that come first are the op's own. Kernels multiply the queries by
     // it, which neither overflows nor underflows for factors near 1; others
     // stay in the score program, after the product.
-    double scale = 1.0;
-    ArrayRef<Operation *> program = chain.scoreOps;
+    program = chain.scoreOps;
     while (!program.empty() && isa<ScaleOp>(program.front())) {
       double next =
           scale * cast<ScaleOp>(program.front()).getFactor().convertToDouble();
@@ -302,35 +88,121 @@ public:
       scale = next;
       program = program.drop_front();
     }
+  }
 
+  /// The weighted sum as one op; returns its log-sum-exp if it is to have one.
+  Value fuseAttention(bool withLogSumExp) {
     emitCaptures();
-    Value init = emitInit();
+    SmallVector<Value> inits{emitOutput()};
+    if (withLogSumExp)
+      inits.push_back(emitEmpty(getRowSizes(), scoreType));
     auto [key, value] = readCaches(chain);
     auto attention = AttentionOp::create(
-        b, TypeRange(init.getType()), chain.query(), key.rows, value.rows, init,
-        ValueRange(), chain.softmax.getSink(), key.table, key.scale,
-        value.scale, chain.additive(), b.getF64FloatAttr(scale),
+        b, TypeRange(ValueRange(inits)), chain.query(), key.rows, value->rows,
+        inits, ValueRange(), softmax.getSink(), key.table, key.scale,
+        value->scale, chain.additive(), b.getF64FloatAttr(scale),
         chain.hasSigmoid() ? b.getUnitAttr() : UnitAttr(), ScheduleAttr());
-    if (!program.empty() || chain.hasSigmoid())
-      emitScoreProgram(attention.getScore(), program);
+    if (chain.hasSigmoid())
+      emitScoreProgram(attention.getScore(),
+                       [&](Value score, ValueRange position) {
+                         return emitSigmoidWeight(score, position);
+                       });
+    else
+      emitScoreProgram(attention.getScore());
     if (!chain.weightOps.empty() && !chain.hasSigmoid())
       emitProbabilityProgram(attention.getProbability());
-    if (hidesPairs(program))
-      emitMaskProgram(attention.getMask(), program);
+    emitMaskProgram(attention.getMask());
+    rewriter.replaceOp(chain.root, attention.getResult(0));
+    return withLogSumExp ? attention.getResult(1) : Value();
+  }
 
-    rewriter.replaceOp(chain.weightedSum, attention.getResults());
-    for (Operation *op : llvm::reverse(chain.weightOps))
-      rewriter.eraseOp(op);
-    rewriter.eraseOp(chain.softmax);
-    for (Operation *op : llvm::reverse(chain.scoreOps))
-      rewriter.eraseOp(op);
-    rewriter.eraseOp(chain.product);
+  /// The log-sum-exp of the weights, with one feature of the keys for values:
+  /// kernels have no form without a weighted sum.
+  Value emitLogSumExp() {
+    emitCaptures();
+    Cached key = readCaches(chain).first;
+    SmallVector<OpFoldResult> begins(4, b.getIndexAttr(0)),
+        ones(4, b.getIndexAttr(1)),
+        column = tensor::getMixedSizes(b, b.getLoc(), key.rows);
+    column[3] = b.getIndexAttr(1);
+    Value value =
+        tensor::ExtractSliceOp::create(b, key.rows, begins, column, ones);
+    Type element = getElementTypeOrSelf(value.getType());
+    SmallVector<OpFoldResult> rows = getRowSizes(), output(rows);
+    output.push_back(b.getIndexAttr(1));
+    SmallVector<Value> inits{
+        emitEmpty(output, element.isInteger() ? scoreType : element),
+        emitEmpty(rows, scoreType)};
+    auto attention = AttentionOp::create(
+        b, TypeRange(ValueRange(inits)), chain.query(), key.rows, value, inits,
+        ValueRange(), softmax.getSink(), key.table, key.scale, key.scale,
+        chain.additive(), b.getF64FloatAttr(scale), UnitAttr(), ScheduleAttr());
+    emitScoreProgram(attention.getScore());
+    emitMaskProgram(attention.getMask());
+    return attention.getResult(1);
+  }
+
+  /// The statistics as one op; weights of a sigmoid need no log-sum-exp.
+  void fuseStats(Value logSumExp) {
+    emitCaptures();
+    auto stats = cast<WeightStatsOp>(chain.root);
+    SmallVector<OpFoldResult> rows = getRowSizes();
+    Value columnSums, rowMax, entropy, topWeights, topKeys;
+    if (stats.getColumnSums()) {
+      OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), chain.key(), 2);
+      columnSums = emitEmpty({rows[0], rows[1], keys}, scoreType);
+    }
+    if (stats.getRowMax())
+      rowMax = emitEmpty(rows, scoreType);
+    if (stats.getEntropy())
+      entropy = emitEmpty(rows, scoreType);
+    if (std::optional<uint64_t> places = stats.getTopK()) {
+      rows.push_back(b.getIndexAttr(static_cast<int64_t>(*places)));
+      topWeights = emitEmpty(rows, scoreType);
+      topKeys = emitEmpty(rows, b.getI32Type());
+    }
+    SmallVector<Type> types;
+    for (Value init : {columnSums, rowMax, entropy, topWeights, topKeys})
+      if (init)
+        types.push_back(init.getType());
+    Cached key = readCaches(chain).first;
+    bool isSoftmaxAlone = logSumExp && chain.weightOps.empty();
+    auto fused = AttentionStatsOp::create(
+        b, types, chain.query(), key.rows, ValueRange(),
+        isSoftmaxAlone ? logSumExp : Value(), key.table, key.scale,
+        chain.additive(), columnSums, rowMax, entropy, topWeights, topKeys,
+        b.getF64FloatAttr(scale), ScheduleAttr());
+    if (isSoftmaxAlone)
+      emitScoreProgram(fused.getScore());
+    else
+      emitScoreProgram(fused.getScore(), [&](Value score, ValueRange position) {
+        return logSumExp ? emitSoftmaxWeight(score, logSumExp, position)
+                         : emitSigmoidWeight(score, position);
+      });
+    emitMaskProgram(fused.getMask());
+    SmallVector<Value> results(fused.getResults());
+    for (auto [result, old] : llvm::zip_equal(results, stats.getResults()))
+      if (result.getType() != old.getType())
+        result = tensor::CastOp::create(b, old.getType(), result);
+    rewriter.replaceOp(stats, results);
   }
 
 private:
+  /// `[B, Hq, Sq]`.
+  SmallVector<OpFoldResult> getRowSizes() {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(b, b.getLoc(), chain.query());
+    sizes.pop_back();
+    return sizes;
+  }
+
+  Value emitEmpty(ArrayRef<OpFoldResult> sizes, Type element) {
+    return tensor::EmptyOp::create(b, sizes, element);
+  }
+
   /// Values outside the regions that the mask program reads.
   void emitCaptures() {
-    if (chain.softmax.getAlignment() == Alignment::BottomRight) {
+    if (softmax.getAlignment() == Alignment::BottomRight) {
       Value keys = tensor::DimOp::create(b, chain.key(), 2);
       Value queries = tensor::DimOp::create(b, chain.query(), 2);
       bottomRight = arith::SubIOp::create(b, keys, queries);
@@ -339,18 +211,12 @@ private:
 
   /// The destination `[B, Hq, Sq, Dv]`. When the only user merges the heads, it
   /// is a view of the merged layout, so that the merge costs nothing.
-  Value emitInit() {
-    auto type = cast<RankedTensorType>(chain.weightedSum.getResult().getType());
-    auto size = [&](Value value, int64_t d) -> OpFoldResult {
-      return tensor::getMixedSize(b, b.getLoc(), value, d);
-    };
-    Value query = chain.query();
-    SmallVector<OpFoldResult> sizes{size(query, 0), size(query, 1),
-                                    size(query, 2),
-                                    size(chain.weightedSum.getValue(), 3)};
-    Operation *user = chain.weightedSum->hasOneUse()
-                          ? *chain.weightedSum->user_begin()
-                          : nullptr;
+  Value emitOutput() {
+    auto type = cast<RankedTensorType>(chain.root->getResult(0).getType());
+    SmallVector<OpFoldResult> sizes = getRowSizes();
+    sizes.push_back(tensor::getMixedSize(b, b.getLoc(), chain.value(), 3));
+    Operation *user =
+        chain.root->hasOneUse() ? *chain.root->user_begin() : nullptr;
     if (isa_and_nonnull<MergeHeadsOp>(user) && !type.isDynamicDim(1)) {
       int64_t heads = type.getDimSize(1);
       Value merged = tensor::EmptyOp::create(
@@ -383,7 +249,13 @@ private:
     return block;
   }
 
-  void emitScoreProgram(Region &region, ArrayRef<Operation *> program) {
+  /// The score ops, and `finish`, which makes weights of scores; nothing where
+  /// there are none.
+  void
+  emitScoreProgram(Region &region,
+                   function_ref<Value(Value, ValueRange)> finish = nullptr) {
+    if (program.empty() && !finish)
+      return;
     OpBuilder::InsertionGuard guard(b);
     Block *block = createValueBlock(region);
     Value score = block->getArgument(0);
@@ -406,8 +278,8 @@ private:
         score = inlineProgram(b, cast<ScoreMapOp>(op).getScore(), arguments);
       }
     }
-    if (chain.hasSigmoid())
-      score = emitSigmoidWeight(score, position);
+    if (finish)
+      score = finish(score, position);
     YieldOp::create(b, ValueRange(score));
   }
 
@@ -425,10 +297,14 @@ private:
     Value weight = arith::DivFOp::create(b, one, sum);
     if (chain.weightOps.empty())
       return weight;
-    Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score,
-                                           constant(-INFINITY));
-    weight = emitWeightOps(weight, position);
-    return arith::SelectOp::create(b, isHidden, constant(0.0), weight);
+    return emitSelectVisible(b, score, emitWeightOps(weight, position));
+  }
+
+  /// The weight of a softmax whose log-sum-exp is known, and what follows it.
+  Value emitSoftmaxWeight(Value score, Value logSumExp, ValueRange position) {
+    Value weight =
+        emitSoftmaxWeightOf(b, score, logSumExp, position.drop_back());
+    return emitSelectVisible(b, score, emitWeightOps(weight, position));
   }
 
   Value emitWeightOps(Value weight, ValueRange position) {
@@ -462,21 +338,22 @@ private:
     YieldOp::create(b, ValueRange(weight));
   }
 
-  bool hidesPairs(ArrayRef<Operation *> program) {
-    MaskedSoftmaxOp softmax = chain.softmax;
+  bool hidesPairs() {
     return softmax.getAlignment() || softmax.getLengths() ||
            softmax.getQuerySegments() || softmax.getMask() ||
            !softmax.getVisible().empty() ||
            llvm::any_of(program, llvm::IsaPred<BiasOp>);
   }
 
-  void emitMaskProgram(Region &region, ArrayRef<Operation *> program) {
+  /// The clauses of the mask; nothing where there are none.
+  void emitMaskProgram(Region &region) {
+    if (!hidesPairs())
+      return;
     OpBuilder::InsertionGuard guard(b);
     Block *block = createBlock(region, SmallVector<Type>(4, b.getIndexType()));
     b.setInsertionPointToStart(block);
     Value batch = block->getArgument(0), i = block->getArgument(2),
           j = block->getArgument(3);
-    MaskedSoftmaxOp softmax = chain.softmax;
 
     Value visible;
     auto require = [&](Value condition) {
@@ -573,8 +450,12 @@ private:
 
   RewriterBase &rewriter;
   ImplicitLocOpBuilder b;
-  Chain &chain;
+  const AttentionChain &chain;
+  MaskedSoftmaxOp softmax;
   Type scoreType;
+  double scale = 1.0;
+  /// The score ops that are not part of the scale.
+  ArrayRef<Operation *> program;
   Value bottomRight;
 };
 
@@ -582,18 +463,80 @@ class FuseAttentionPass
     : public attn::impl::FuseAttentionPassBase<FuseAttentionPass> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    SmallVector<WeightedSumOp> roots;
-    getOperation().walk([&](WeightedSumOp op) { roots.push_back(op); });
-    for (WeightedSumOp root : roots) {
-      FailureOr<Chain> chain = matchChain(root);
+    SmallVector<AttentionChain> sums, stats;
+    getOperation().walk([&](Operation *op) {
+      if (!isa<WeightedSumOp, WeightStatsOp>(op))
+        return;
+      FailureOr<AttentionChain> chain = matchAttentionChain(op);
       if (failed(chain))
-        continue;
-      remarkPassed(*chain);
-      Fusion(rewriter, *chain).run();
+        return;
+      remarkFused(*chain);
+      (chain->value() ? sums : stats).push_back(*chain);
+    });
+    llvm::DenseMap<Operation *, Value> logSumExps;
+    for (const AttentionChain &chain : sums) {
+      bool isShared = !chain.hasSigmoid() &&
+                      llvm::any_of(stats, [&](const AttentionChain &other) {
+                        return other.softmax == chain.softmax;
+                      });
+      logSumExps[chain.softmax] =
+          Fusion(rewriter, chain).fuseAttention(isShared);
     }
+    for (const AttentionChain &chain : stats) {
+      Value &known = logSumExps[chain.softmax];
+      if (!chain.hasSigmoid() && !comesBefore(known, chain.root)) {
+        remarkTwoPasses(chain.root);
+        known = Fusion(rewriter, chain).emitLogSumExp();
+      }
+      Fusion(rewriter, chain).fuseStats(known);
+    }
+    llvm::SetVector<Operation *> fused;
+    for (const AttentionChain &chain :
+         llvm::concat<AttentionChain>(sums, stats)) {
+      fused.insert(chain.product);
+      fused.insert_range(chain.scoreOps);
+      fused.insert(chain.softmax);
+      fused.insert_range(chain.weightOps);
+    }
+    // What a chain that did not fuse reads stays.
+    for (Operation *op : llvm::reverse(fused))
+      if (op->use_empty())
+        rewriter.eraseOp(op);
+    eraseMeasuredCaches(getOperation(), rewriter);
+  }
+
+  /// Whether `stats` may read `logSumExp`; moves it behind where nothing that
+  /// reads its results stands in between.
+  static bool comesBefore(Value logSumExp, Operation *stats) {
+    if (!logSumExp)
+      return false;
+    Operation *attention = logSumExp.getDefiningOp();
+    Block *block = stats->getBlock();
+    if (DominanceInfo().dominates(logSumExp, stats))
+      return true;
+    if (attention->getBlock() != block ||
+        !llvm::all_of(stats->getUsers(), [&](Operation *user) {
+          return attention->isBeforeInBlock(
+              block->findAncestorOpInBlock(*user));
+        }))
+      return false;
+    stats->moveAfter(attention);
+    return true;
+  }
+
+  static void remarkTwoPasses(Operation *stats) {
+    auto func = stats->getParentOfType<func::FuncOp>();
+    remark::missed(stats->getLoc(), remark::RemarkOpts::name("two-passes")
+                                        .category("attn")
+                                        .function(func.getName()))
+        << "no attention before attn.weight_stats gives the log-sum-exp of its "
+           "weights: the keys are passed twice";
+  }
+
+  static void eraseMeasuredCaches(func::FuncOp root, RewriterBase &rewriter) {
     // Users first.
     SmallVector<Operation *> caches;
-    getOperation().walk([&](Operation *op) {
+    root.walk([&](Operation *op) {
       if (isa<GatherPagesOp, DequantizeOp>(op))
         caches.push_back(op);
     });

@@ -7,7 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "InlineProgram.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -19,4 +23,27 @@ Value attn::inlineProgram(ImplicitLocOpBuilder &b, Region &program,
     b.clone(op, mapping);
   return mapping.lookupOrDefault(
       program.front().getTerminator()->getOperand(0));
+}
+
+static Value constantLike(ImplicitLocOpBuilder &b, Value score, double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(score.getType(), value));
+}
+
+Value attn::emitSoftmaxWeightOf(ImplicitLocOpBuilder &b, Value score,
+                                Value logSumExp, ValueRange row) {
+  Value sum = tensor::ExtractOp::create(b, logSumExp, row);
+  if (sum.getType() != score.getType())
+    sum = arith::ExtFOp::create(b, score.getType(), sum);
+  Value exponent =
+      arith::MulFOp::create(b, arith::SubFOp::create(b, score, sum),
+                            constantLike(b, score, llvm::numbers::log2e));
+  return math::Exp2Op::create(b, exponent);
+}
+
+Value attn::emitSelectVisible(ImplicitLocOpBuilder &b, Value score,
+                              Value weight) {
+  Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score,
+                                         constantLike(b, score, -INFINITY));
+  return arith::SelectOp::create(b, isHidden, constantLike(b, score, 0.0),
+                                 weight);
 }

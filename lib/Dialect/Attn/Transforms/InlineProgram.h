@@ -17,6 +17,15 @@ namespace attn {
 mlir::Value inlineProgram(mlir::ImplicitLocOpBuilder &b, mlir::Region &program,
                           mlir::ValueRange arguments);
 
+/// exp(score - lse) for the log-sum-exp at `row`, `(b, h, i)`, of a tensor.
+mlir::Value emitSoftmaxWeightOf(mlir::ImplicitLocOpBuilder &b,
+                                mlir::Value score, mlir::Value logSumExp,
+                                mlir::ValueRange row);
+
+/// `weight`, and 0 for a score of -inf, whose pair is hidden.
+mlir::Value emitSelectVisible(mlir::ImplicitLocOpBuilder &b, mlir::Value score,
+                              mlir::Value weight);
+
 } // namespace attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INLINEPROGRAM_H

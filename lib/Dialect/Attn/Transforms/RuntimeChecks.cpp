@@ -315,6 +315,17 @@ public:
             " is {1}, less than {0}");
   }
 
+  /// Sums of columns have one for each row of the pages of `table`.
+  void addPagedSums(Value sums, Value pages, Value table) {
+    AffineExpr count = builder.getAffineDimExpr(0);
+    int64_t rows = cast<ShapedType>(pages.getType()).getDimSize(2);
+    add(ExtentRelation::Equal, extent(sums, 2),
+        affine::makeComposedFoldedAffineApply(builder, loc, count * rows,
+                                              extent(table, 1)),
+        "key length of column_sums of " + name + getArgumentSuffix(sums) +
+            " is {0} but that of its pages is {1}");
+  }
+
   /// Rows of an update by one known position lie in the cache.
   void addCacheUpdate(CacheUpdateOp update) {
     Value at = update.getAt();
@@ -455,6 +466,12 @@ void attn::collectChecks(OpBuilder &builder, Operation *op,
         attention && attention.getTable())
       for (Value pages : {attention.getKey(), attention.getValue()})
         collector.addPages(pages, attention.getTable());
+    if (auto stats = dyn_cast<AttentionStatsOp>(op);
+        stats && stats.getTable()) {
+      collector.addPages(stats.getKey(), stats.getTable());
+      if (Value sums = stats.getColumnSums())
+        collector.addPagedSums(sums, stats.getKey(), stats.getTable());
+    }
     if (auto update = dyn_cast<CacheUpdateOp>(op))
       collector.addCacheUpdate(update);
     TypeSwitch<Operation *>(op)

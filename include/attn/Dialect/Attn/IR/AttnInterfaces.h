@@ -9,6 +9,7 @@
 #ifndef ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_H
 #define ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_H
 
+#include "attn/Dialect/Attn/IR/AttnDialect.h"
 #include "mlir/IR/OpDefinition.h"
 
 namespace attn {

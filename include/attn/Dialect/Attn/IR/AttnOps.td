@@ -674,7 +674,8 @@ class Attn_DestinationOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)>;
 
 def Attn_AttentionOp : Attn_DestinationOp<"attention",
-    [AttrSizedOperandSegments, Attn_Reify, Attn_Extents, Attn_RegionNames]> {
+    [AttrSizedOperandSegments, Attn_Reify, Attn_Extents, Attn_RegionNames,
+     KeyBlocksOpInterface]> {
   let summary = "fused attention with a score program and a mask program";
   let description = [{
     For each query row: scores `dot(q, k) * scale`, mapped by the score region,
@@ -823,7 +824,8 @@ def Attn_PackOp : Attn_DestinationOp<"pack"> {
 }
 
 def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
-    [Attn_Extents, Attn_RegionNames, AttrSizedOperandSegments]> {
+    [Attn_Extents, Attn_RegionNames, AttrSizedOperandSegments,
+     KeyBlockOpInterface]> {
   let summary = "one block of keys for one tile of queries, with running statistics";
   let description = [{
     Folds keys `[N, D]` and values `[N, Dv]` into the state of the query tile
@@ -902,6 +904,10 @@ def Attn_OnlineAttentionOp : Attn_DestinationOp<"online_attention",
     mlir::MutableOperandRange getDpsInitsMutable();
     /// What scores, weights and sums are computed in.
     mlir::FloatType getScoreType();
+    /// The program on weights, or null.
+    mlir::Region *getWeightProgram() {
+      return getProbability().empty() ? nullptr : &getProbability();
+    }
     /// Whether `query` and `value` are in panels.
     bool isPaired() {
       return llvm::cast<mlir::ShapedType>(getQuery().getType()).getRank() == 3;
@@ -960,11 +966,13 @@ def Attn_ThreadCountOp : Attn_Op<"thread_count", [Pure]> {
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "ProbabilityMapOp", "AttentionOp", "OnlineAttentionOp"]>]> {
+    ParentOneOf<["ScoreMapOp", "MaskedSoftmaxOp", "ProbabilityMapOp", "AttentionOp", "OnlineAttentionOp", "AttentionStatsOp", "OnlineStatsOp"]>]> {
   let summary = "ends a score, mask or probability region";
   let arguments = (ins Variadic<AnyType>:$values);
   let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
+
+include "attn/Dialect/Attn/IR/WeightStatsOps.td"
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

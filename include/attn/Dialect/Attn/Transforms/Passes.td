@@ -18,6 +18,10 @@ def FuseAttentionPass : Pass<"attn-fuse", "mlir::func::FuncOp"> {
     `masked_softmax` and any order of `scale`, `softcap`, `bias` and `score_map`
     to `attn.qk`. A chain whose inner values have other uses is left alone, with
     a remark. Keywords and tensors of the mask become code of the mask region.
+
+    Weights may be read by `attn.weight_stats` besides, or by it alone. That
+    becomes `attn.attention_stats` with the log-sum-exp of the attention before it,
+    or with one of its own, which a remark says.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
                            "mlir::tensor::TensorDialect"];
