@@ -122,3 +122,21 @@ func.func @projections(%x: tensor<?x?x96xf32>, %w: tensor<96x96xf32>) -> tensor<
   } -> tensor<?x?x96xf32>
   return %r : tensor<?x?x96xf32>
 }
+
+// Statistics of weights, whose logarithm is written out where it is not known.
+func.func @stats(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>)
+    -> (tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x3xf32>, tensor<?x8x?x3xi32>) {
+  %s = attn.qk %q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x?xf32>
+  %p = attn.masked_softmax %s causal(top_left) : tensor<?x8x?x?xf32>
+  %c, %m, %e, %w, %i = attn.weight_stats %p column_sums row_max entropy top_k 3 : tensor<?x8x?x?xf32>
+    -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x3xf32>, tensor<?x8x?x3xi32>
+  return %c, %m, %e, %w, %i
+    : tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x3xf32>, tensor<?x8x?x3xi32>
+}
+
+func.func @sigmoid_stats(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>) -> tensor<?x8x?xf32> {
+  %s = attn.qk %q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x?xf32>
+  %p = attn.masked_softmax %s normalizer(sigmoid) : tensor<?x8x?x?xf32>
+  %e = attn.weight_stats %p entropy : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>
+  return %e : tensor<?x8x?xf32>
+}

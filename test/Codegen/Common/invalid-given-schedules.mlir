@@ -72,3 +72,11 @@ func.func @additive(%q: tensor<?x8x?x64xbf16>, %w: tensor<64xf32>) -> tensor<?x8
   %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) outs(%q : tensor<?x8x?x64xbf16>) scale 1.0 additive(%w : tensor<64xf32>) schedule(<kernel = bf16_vectors, tile = [32, 2048], registers = [8, 2], lanes = 16>) -> tensor<?x8x?x64xbf16>
   return %o : tensor<?x8x?x64xbf16>
 }
+
+// -----
+
+func.func @statistics(%q: tensor<?x8x?x64xbf16>, %r: tensor<?x8x?xf32>) -> tensor<?x8x?xf32> {
+  // expected-error @below {{has the schedule of bf16_vectors, expected queries_in_lanes}}
+  %m = attn.attention_stats ins(%q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) scale 1.0 row_max(%r : tensor<?x8x?xf32>) schedule(<kernel = bf16_vectors, tile = [32, 2048], registers = [8, 2], lanes = 16>) -> tensor<?x8x?xf32>
+  return %m : tensor<?x8x?xf32>
+}

@@ -124,3 +124,14 @@ func.func @matrix_product(%a: tensor<?x32xf32>, %b: tensor<32x?xf32>, %c: tensor
   %d = linalg.matmul ins(%a, %b : tensor<?x32xf32>, tensor<32x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
   return %d : tensor<?x?xf32>
 }
+
+// Statistics of weights have one kernel, for bf16 and a few rows too.
+// CHECK-LABEL: func.func @statistics
+// AVX512: attn.attention_stats {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 4], lanes = 16>)
+// AVX2: attn.attention_stats {{.*}} schedule(<kernel = queries_in_lanes, tile = [64, 96], registers = [6, 2], lanes = 8>)
+// TILES: attn.attention_stats {{.*}} schedule(<kernel = queries_in_lanes,
+// VECTORS: attn.attention_stats {{.*}} schedule(<kernel = queries_in_lanes,
+func.func @statistics(%q: tensor<?x8x1x64xbf16>, %r: tensor<?x8x1xf32>) -> tensor<?x8x1xf32> {
+  %m = attn.attention_stats ins(%q, %q : tensor<?x8x1x64xbf16>, tensor<?x8x1x64xbf16>) scale 1.0 row_max(%r : tensor<?x8x1xf32>) -> tensor<?x8x1xf32>
+  return %m : tensor<?x8x1xf32>
+}

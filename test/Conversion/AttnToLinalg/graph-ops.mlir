@@ -171,3 +171,27 @@ func.func @rope(%x: tensor<?x8x?x64xf32>, %past: index) -> tensor<?x8x?x64xf32> 
   %r = attn.rope %x half rotary_dim 64 offset(%past) : tensor<?x8x?x64xf32>
   return %r : tensor<?x8x?x64xf32>
 }
+
+// -----
+
+// Each statistic is a loop over all weights; a place is looked for among all keys,
+// behind those before it.
+// CHECK-LABEL: func.func @weight_stats
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction", "parallel"]
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+// CHECK:         arith.maximumf
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+// CHECK:         math.log
+// CHECK:         linalg.generic
+// CHECK:         scf.for
+// CHECK:         scf.for
+// CHECK:         arith.cmpf ugt
+// CHECK:         -> tensor<?x8x?x4xf32>
+// CHECK:         -> tensor<?x8x?x4xi32>
+func.func @weight_stats(%p: tensor<?x8x?x?xf32>)
+    -> (tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>) {
+  %c, %m, %e, %w, %i = attn.weight_stats %p column_sums row_max entropy top_k 4 : tensor<?x8x?x?xf32>
+    -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+  return %c, %m, %e, %w, %i
+    : tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+}

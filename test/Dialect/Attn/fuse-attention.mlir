@@ -453,8 +453,8 @@ func.func @probability(%q: tensor<1x8x?x8xf32>, %gate: tensor<8x?xf32>) -> tenso
 // CHECK-NEXT: %[[E:.*]] = math.exp2 %[[T]] : f32
 // CHECK-NEXT: %[[D:.*]] = arith.addf %[[E]], %{{.*}} : f32
 // CHECK-NEXT: %[[W:.*]] = arith.divf %{{.*}}, %[[D]] : f32
-// CHECK-NEXT: %[[HIDDEN:.*]] = arith.cmpf oeq, %[[S]], %{{.*}} : f32
 // CHECK-NEXT: %[[N:.*]] = arith.negf %[[W]] : f32
+// CHECK-NEXT: %[[HIDDEN:.*]] = arith.cmpf oeq, %[[S]], %{{.*}} : f32
 // CHECK-NEXT: %[[R:.*]] = arith.select %[[HIDDEN]], %{{.*}}, %[[N]] : f32
 // CHECK-NEXT: attn.yield %[[R]] : f32
 // CHECK: mask {

@@ -448,7 +448,7 @@ func.func @weighted_sum_c5(%p: tensor<2x8x4x5xf32>, %v: tensor<2x8x5x64xf16>) {
 
 // yield: stands in a program only
 func.func @yield() {
-  // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.probability_map, attn.attention, attn.online_attention'}}
+  // expected-error @+1 {{expects parent op to be one of 'attn.score_map, attn.masked_softmax, attn.probability_map, attn.attention, attn.online_attention, attn.attention_stats, attn.online_stats'}}
   attn.yield
 }
 

@@ -242,6 +242,41 @@ func.func @positions(%n: index, %past: index, %cu: tensor<?xi32>, %cu64: tensor<
   return %0, %1, %2, %3, %4, %5 : tensor<3x5xf32>, tensor<?x6xf16>, tensor<1x12xi32>, tensor<1x?xi32>, tensor<1x?xi64>, tensor<1x12xi32>
 }
 
+// CHECK-LABEL: func.func @weight_stats
+// CHECK: attn.weight_stats %{{.*}} column_sums : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>
+// CHECK: attn.weight_stats %{{.*}} column_sums row_max entropy top_k 4 : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+// CHECK: attn.attention_stats ins(%{{.*}}, %{{.*}} : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>) scale 1.250000e-01 offsets(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) log_sum_exp(%{{.*}} : tensor<?x8x?xf32>) column_sums(%{{.*}} : tensor<?x8x?xf32>) row_max(%{{.*}} : tensor<?x8x?xf32>) entropy(%{{.*}} : tensor<?x8x?xf32>) top_k(%{{.*}}, %{{.*}} : tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>) mask {
+// CHECK: } -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+// CHECK: attn.attention_stats ins({{.*}}) scale 1.000000e+00 row_max(%{{.*}} : tensor<?x8x?xf32>) score {
+func.func @weight_stats(%p: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %at: index)
+    -> (tensor<?x8x?xf32>, tensor<?x8x?x4xi32>, tensor<?x8x?xf32>) {
+  %sums = attn.weight_stats %p column_sums : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>
+  %c, %m, %e, %w, %i = attn.weight_stats %p column_sums row_max entropy top_k 4 : tensor<?x8x?x?xf32>
+    -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+  %0:5 = attn.attention_stats ins(%q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>) scale 0.125 offsets(%at, %at, %at, %at)
+      log_sum_exp(%m : tensor<?x8x?xf32>) column_sums(%c : tensor<?x8x?xf32>) row_max(%m : tensor<?x8x?xf32>)
+      entropy(%e : tensor<?x8x?xf32>) top_k(%w, %i : tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>) mask {
+  ^bb0(%b: index, %h: index, %x: index, %j: index):
+    %v = arith.cmpi sle, %j, %x : index
+    attn.yield %v : i1
+  } -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+  %1 = attn.attention_stats ins(%q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>) scale 1.0
+      row_max(%m : tensor<?x8x?xf32>) score {
+  ^bb0(%score: f32, %b: index, %h: index, %x: index, %j: index):
+    attn.yield %score : f32
+  } -> tensor<?x8x?xf32>
+  return %sums, %0#4, %1 : tensor<?x8x?xf32>, tensor<?x8x?x4xi32>, tensor<?x8x?xf32>
+}
+
+// CHECK-LABEL: func.func @online_stats
+// CHECK: attn.online_stats ins({{.*}}) at(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) rows(%{{.*}}) scale 5.000000e-01 log_sum_exp(%{{.*}} : memref<?xf32>) column_sums(%{{.*}} : memref<?xf32>) top_k(%{{.*}}, %{{.*}} : memref<2x64xf32>, memref<2x64xi32>)
+func.func @online_stats(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %l: memref<?xf32>, %c: memref<?xf32>,
+                        %w: memref<2x64xf32>, %i: memref<2x64xi32>, %at: index) {
+  attn.online_stats ins(%q, %k : memref<64x8xf32>, memref<?x8xf32>) at(%at, %at, %at, %at) rows(%at) scale 0.5
+      log_sum_exp(%l : memref<?xf32>) column_sums(%c : memref<?xf32>) top_k(%w, %i : memref<2x64xf32>, memref<2x64xi32>)
+  return
+}
+
 // CHECK-LABEL: func.func @threads
 // CHECK: attn.thread_count
 func.func @threads() -> index {

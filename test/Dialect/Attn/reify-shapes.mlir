@@ -103,3 +103,22 @@ func.func @tables(%cu: tensor<?xi32>, %n: index) -> (index, index, index, index,
   %f = tensor.dim %2, %c1 : tensor<1x12xi32>
   return %a, %b, %c, %d, %e, %f : index, index, index, index, index, index
 }
+
+// Statistics have the extents of the weights' rows or columns.
+// CHECK-LABEL: func.func @weight_stats
+// CHECK-SAME: (%[[P:.*]]: tensor<?x8x?x?xf32>)
+// CHECK: %[[KEYS:.*]] = tensor.dim %[[P]], %c3
+// CHECK: %[[ROWS:.*]] = tensor.dim %[[P]], %c2
+// CHECK: %[[PLACES:.*]] = tensor.dim %[[P]], %c2
+// CHECK: return %[[KEYS]], %[[ROWS]], %c4, %[[PLACES]]
+func.func @weight_stats(%p: tensor<?x8x?x?xf32>) -> (index, index, index, index) {
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c, %m, %w, %i = attn.weight_stats %p column_sums row_max top_k 4 : tensor<?x8x?x?xf32>
+    -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
+  %a = tensor.dim %c, %c2 : tensor<?x8x?xf32>
+  %b = tensor.dim %m, %c2 : tensor<?x8x?xf32>
+  %d = tensor.dim %w, %c3 : tensor<?x8x?x4xf32>
+  %e = tensor.dim %i, %c2 : tensor<?x8x?x4xi32>
+  return %a, %b, %d, %e : index, index, index, index
+}

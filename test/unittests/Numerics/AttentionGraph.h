@@ -56,29 +56,43 @@ struct AttentionGraph {
     return tensor("?x" + std::to_string(heads) + "x" + queryRows + "x?",
                   scoreElement());
   }
-  std::string text() const {
-    auto rows = [](int64_t heads, const std::string &rows, int64_t dim,
-                   ElementType type) {
-      return tensor("?x" + std::to_string(heads) + "x" + rows + "x" +
-                        std::to_string(dim),
-                    type);
-    };
-    std::string q = rows(heads, queryRows, headDim, queryType);
-    std::string k = rows(keyHeads, "?", headDim, type);
-    std::string v = rows(keyHeads, "?", valueDim, type);
-    std::string o = rows(heads, queryRows, valueDim, type);
+  std::string rows(int64_t heads, const std::string &count, int64_t dim,
+                   ElementType type) const {
+    return tensor("?x" + std::to_string(heads) + "x" + count + "x" +
+                      std::to_string(dim),
+                  type);
+  }
+  std::string queries() const {
+    return rows(heads, queryRows, headDim, queryType);
+  }
+  std::string keys() const { return rows(keyHeads, "?", headDim, type); }
+  std::string values() const { return rows(keyHeads, "?", valueDim, type); }
+  std::string output() const { return rows(heads, queryRows, valueDim, type); }
+  /// The arguments of `f`.
+  std::string arguments() const {
+    return "%q: " + queries() + ", %k: " + keys() + ", %v: " + values() + extra;
+  }
+  /// The ops up to the weights, `weights()`.
+  std::string weightsText() const {
     std::string s = scoresType(), scaled = scoreOps.empty() ? "%t" : "%u";
-    return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + extra +
-           ") -> " + o + " {\n%s = " +
+    return "%s = " +
            (additive.empty() ? "attn.qk %q, %k"
                              : "attn.additive_scores %q, %k, " + additive) +
-           " : " + q + ", " + k +
+           " : " + queries() + ", " + keys() +
            (additive.empty() ? "" : ", " + additiveType) + " -> " + s + "\n" +
            scaled + " = attn.scale %s by " + scale + " : " + s + "\n" +
            scoreOps + "\n%p = attn.masked_softmax %t " + clause + " : " + s +
-           "\n" + weightOps + "\n%o = attn.weighted_sum " +
-           (weightOps.empty() ? "%p" : "%w") + ", %v : " + s + ", " + v +
-           " -> " + o + "\nreturn %o : " + o + "\n}\n";
+           "\n" + weightOps + "\n";
+  }
+  std::string weights() const { return weightOps.empty() ? "%p" : "%w"; }
+  /// The weighted sum, `%o`.
+  std::string sumText() const {
+    return "%o = attn.weighted_sum " + weights() + ", %v : " + scoresType() +
+           ", " + values() + " -> " + output() + "\n";
+  }
+  std::string text() const {
+    return "func.func @f(" + arguments() + ") -> " + output() + " {\n" +
+           weightsText() + sumText() + "return %o : " + output() + "\n}\n";
   }
 };
 
