@@ -330,6 +330,34 @@ llvm::Expected<Quantized> quantize(const Tensor64 &x);
 llvm::Expected<Tensor64> dequantize(const Tensor64 &x, const Tensor64 &scale);
 
 //===----------------------------------------------------------------------===//
+// Recurrent states
+//===----------------------------------------------------------------------===//
+
+struct LinearAttentionOptions {
+  /// Default 1 / sqrt(D_qk).
+  std::optional<double> scale;
+  /// Logarithms of gates, [B, Hkv, S] or [B, Hkv, S, Dk].
+  std::optional<Tensor64> decay;
+  /// Rates of the delta rule, [B, Hkv, S].
+  std::optional<Tensor64> beta;
+  /// The state before the first token, [B, Hkv, Dk, Dv]; zeros when absent.
+  std::optional<Tensor64> initial;
+};
+
+/// o [B, Hq, S, Dv] and the state after the last token, [B, Hkv, Dk, Dv].
+struct LinearAttentionResult {
+  Tensor64 o, state;
+};
+
+/// q [B, Hq, S, Dk], k [B, Hkv, S, Dk], v [B, Hkv, S, Dv], token by token: the
+/// state is multiplied by its gates, k times v is added (beta times the
+/// difference of v and what the state has for k, with the delta rule), and q
+/// reads it.
+llvm::Expected<LinearAttentionResult>
+linearAttention(const Tensor64 &q, const Tensor64 &k, const Tensor64 &v,
+                const LinearAttentionOptions &options = {});
+
+//===----------------------------------------------------------------------===//
 // Linear algebra
 //===----------------------------------------------------------------------===//
 

@@ -34,8 +34,8 @@ Results lowerOp(TensorLoops &build, Operation *op) {
             BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
             WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp, DequantizeOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
-      .Case<AttentionOp, OnlineAttentionOp, MergePartialsOp, QuantizeOp,
-            WeightStatsOp, AttentionStatsOp, OnlineStatsOp>(
+      .Case<AttentionOp, LinearAttentionOp, OnlineAttentionOp, MergePartialsOp,
+            QuantizeOp, WeightStatsOp, AttentionStatsOp, OnlineStatsOp>(
           [&](auto typed) { return attn::lower(build, typed); })
       .Default([](Operation *) { return Results(); });
 }
@@ -47,8 +47,7 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
     func::FuncOp func = getOperation();
     SmallVector<Operation *> ops;
     func.walk([&](Operation *op) {
-      if (isa<AttnDialect>(op->getDialect()) && !isa<YieldOp>(op) &&
-          !llvm::is_contained(keep, op->getName().stripDialect()))
+      if (isa<AttnDialect>(op->getDialect()) && !isa<YieldOp>(op) && !keeps(op))
         ops.push_back(op);
     });
 
@@ -80,9 +79,19 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
   }
 
 private:
+  /// Whether `op` is left to a kernel.
+  bool keeps(Operation *op) {
+    if (auto linear = dyn_cast<LinearAttentionOp>(op))
+      if (!linear.hasKernel())
+        return false;
+    return llvm::is_contained(keep, op->getName().stripDialect());
+  }
+
   void remarkUnfused(func::FuncOp func, Operation *op) {
     StringRef cost = "its scores take O(Sq*Skv) memory";
-    if (isa<GatherPagesOp, DequantizeOp>(op))
+    if (isa<LinearAttentionOp>(op))
+      cost = "there is no kernel for its types";
+    else if (isa<GatherPagesOp, DequantizeOp>(op))
       cost = "its result is a copy";
     else if (!isa<QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp, BiasOp,
                   ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,

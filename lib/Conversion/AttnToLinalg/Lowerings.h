@@ -43,6 +43,7 @@ mlir::Value lower(TensorLoops &build, DequantizeOp op);
 Results lower(TensorLoops &build, QuantizeOp op);
 
 Results lower(TensorLoops &build, AttentionOp op);
+Results lower(TensorLoops &build, LinearAttentionOp op);
 Results lower(TensorLoops &build, OnlineAttentionOp op);
 Results lower(TensorLoops &build, MergePartialsOp op);
 mlir::Value lower(TensorLoops &build, PackOp op);

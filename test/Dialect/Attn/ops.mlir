@@ -114,6 +114,27 @@ func.func @attention(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: ten
   return %0#0, %0#1 : tensor<?x8x?x32xf16>, tensor<?x8x?xf32>
 }
 
+// CHECK-LABEL: func.func @linear_attention
+// CHECK: attn.linear_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>) scale 1.250000e-01
+// CHECK-SAME: decay(%{{.*}} : tensor<?x2x?x64xf32>) beta(%{{.*}} : tensor<?x2x?xf32>) initial(%{{.*}} : tensor<?x2x64x32xf16>)
+// CHECK-SAME: schedule(<kernel = recurrent_state, tile = [16, 64], registers = [4, 4], lanes = 16>)
+// CHECK-SAME: -> tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>
+// CHECK: attn.linear_attention ins({{.*}}) outs(%{{.*}} : tensor<?x8x?x32xbf16>) scale 1.000000e+00 -> tensor<?x8x?x32xbf16>
+func.func @linear_attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x32xbf16>,
+                            %o: tensor<?x8x?x32xbf16>, %final: tensor<?x2x64x32xf32>, %g: tensor<?x2x?x64xf32>,
+                            %beta: tensor<?x2x?xf32>, %past: tensor<?x2x64x32xf16>)
+    -> (tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>, tensor<?x8x?x32xbf16>) {
+  %0:2 = attn.linear_attention ins(%q, %k, %v : tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      outs(%o, %final : tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>) scale 0.125
+      decay(%g : tensor<?x2x?x64xf32>) beta(%beta : tensor<?x2x?xf32>) initial(%past : tensor<?x2x64x32xf16>)
+      schedule(<kernel = recurrent_state, tile = [16, 64], registers = [4, 4], lanes = 16>)
+      -> tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>
+  %1 = attn.linear_attention ins(%q, %k, %v : tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      outs(%o : tensor<?x8x?x32xbf16>) scale 1.0 -> tensor<?x8x?x32xbf16>
+  return %0#0, %0#1, %1 : tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>, tensor<?x8x?x32xbf16>
+}
+
 // CHECK-LABEL: func.func @weights
 // CHECK: attn.masked_softmax %{{.*}} causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
 // CHECK: attn.probability_map %{{.*}} : tensor<?x8x?x?xf32> {

@@ -122,3 +122,17 @@ func.func @weight_stats(%p: tensor<?x8x?x?xf32>) -> (index, index, index, index)
   %e = tensor.dim %i, %c2 : tensor<?x8x?x4xi32>
   return %a, %b, %d, %e : index, index, index, index
 }
+
+// CHECK-LABEL: func.func @linear_attention
+// CHECK-SAME: %[[O:[^ ]*]]: tensor<?x4x?x16xf32>, %[[S:[^ ]*]]: tensor<?x2x16x16xf32>)
+// CHECK-DAG: %[[T:.*]] = tensor.dim %[[O]], %c2
+// CHECK-DAG: %[[B:.*]] = tensor.dim %[[S]], %c0
+// CHECK: return %[[T]], %[[B]]
+func.func @linear_attention(%q: tensor<?x4x?x16xf32>, %k: tensor<?x2x?x16xf32>, %o: tensor<?x4x?x16xf32>, %s: tensor<?x2x16x16xf32>) -> (index, index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %0:2 = attn.linear_attention ins(%q, %k, %k : tensor<?x4x?x16xf32>, tensor<?x2x?x16xf32>, tensor<?x2x?x16xf32>) outs(%o, %s : tensor<?x4x?x16xf32>, tensor<?x2x16x16xf32>) scale 1.0 -> tensor<?x4x?x16xf32>, tensor<?x2x16x16xf32>
+  %t = tensor.dim %0#0, %c2 : tensor<?x4x?x16xf32>
+  %b = tensor.dim %0#1, %c0 : tensor<?x2x16x16xf32>
+  return %t, %b : index, index
+}

@@ -26,7 +26,8 @@ def AttnToLinalgPass : Pass<"attn-to-linalg", "mlir::func::FuncOp"> {
 
     `keep` names ops (without `attn.`) that are left alone. With it the pass
     serves the fast path, as the lowering of what did not fuse: each op that
-    works on the score matrix gets a `missed` remark.
+    works on the score matrix gets a `missed` remark. `attn.linear_attention` of
+    types that have no kernel is lowered even if it is kept.
 
     Ops on memrefs belong to later phases, and are an error.
   }];

@@ -103,8 +103,13 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "schedule needs " << tiles
                          << " AMX tiles, there are 8";
   }
+  if (kernel == Kernel::ChunkedState && tile[0] % lanes)
+    return emitError() << "schedule has chunks of " << tile[0]
+                       << " tokens, expected a multiple of " << lanes
+                       << " lanes";
   int64_t vectors = registers[1] * lanes;
-  int64_t across = kernel == Kernel::Gemm ? tile[1] : tile[0];
+  int64_t across =
+      kernel == Kernel::Gemm || isStateKernel(kernel) ? tile[1] : tile[0];
   if (across % vectors)
     return emitError() << "schedule tile size " << across
                        << " is not a multiple of registers times lanes, "

@@ -34,6 +34,11 @@ inline bool isPairedKernel(Kernel kernel) {
   return kernel == Kernel::BF16Vectors || kernel == Kernel::BF16Tiles;
 }
 
+/// Whether `kernel` is one of linear attention.
+inline bool isStateKernel(Kernel kernel) {
+  return kernel == Kernel::RecurrentState || kernel == Kernel::ChunkedState;
+}
+
 /// Keys of one panel of packed bf16 values: the depth of one AMX product.
 inline constexpr int64_t kPairedPanel = 32;
 /// Argument attributes: the user's name, and names of its dimensions.

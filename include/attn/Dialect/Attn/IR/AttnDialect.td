@@ -77,7 +77,9 @@ def Attn_Kernel : I32EnumAttr<"Kernel", "the family of micro-kernels that an op 
     I32EnumAttrCase<"Gemm", 1, "gemm">,
     I32EnumAttrCase<"FeaturesInLanes", 2, "features_in_lanes">,
     I32EnumAttrCase<"BF16Vectors", 3, "bf16_vectors">,
-    I32EnumAttrCase<"BF16Tiles", 4, "bf16_tiles">]> {
+    I32EnumAttrCase<"BF16Tiles", 4, "bf16_tiles">,
+    I32EnumAttrCase<"RecurrentState", 5, "recurrent_state">,
+    I32EnumAttrCase<"ChunkedState", 6, "chunked_state">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -120,9 +122,12 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     - `kernel`: the micro-kernel family: `queries_in_lanes` for tiles of query
       rows, `bf16_vectors` and `bf16_tiles` for the same tiles in bf16, multiplied
       pair by pair (AVX512-BF16, AMX), `features_in_lanes` for the few rows of a
-      decoding step, `gemm` for matrix products;
+      decoding step, `gemm` for matrix products; `recurrent_state` and
+      `chunked_state` for linear attention token by token and by products of
+      chunks of tokens;
     - `tile`: `[rows, columns]` of one task: query rows and keys of one block
-      for attention, rows and columns of the result for a matrix product;
+      for attention, rows and columns of the result for a matrix product, tokens
+      that are read at once and columns of the state for linear attention;
     - `registers`: `[rows, vectors]` of the register tile: `rows` broadcast
       scalars times `vectors` vectors of accumulators; in AMX tiles of 16 x 16
       for `bf16_tiles`;

@@ -955,6 +955,8 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
   }];
 }
 
+include "attn/Dialect/Attn/IR/AttnStateOps.td"
+
 def Attn_ThreadCountOp : Attn_Op<"thread_count", [Pure]> {
   let summary = "the threads of the current run";
   let description = [{
