@@ -117,12 +117,12 @@ void attn::populateSchedulePipeline(OpPassManager &pm,
 
 void attn::populateTilesPipeline(OpPassManager &pm, const PipelineOptions &) {
   AttnToLinalgPassOptions leftovers;
-  leftovers.keep = {"attention", "attention_stats", "split_heads",
-                    "merge_heads", "cache_update"};
+  leftovers.keep = {"attention",   "attention_stats", "linear_attention",
+                    "split_heads", "merge_heads",     "cache_update"};
   pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass(leftovers));
-  // attn.attention, linalg, tensor, arith, math, scf, func
+  // fused attn ops, linalg, tensor, arith, math, scf, func
   populateBufferizePipeline(pm);
-  // attn.attention, linalg, memref, arith, math, scf, func
+  // fused attn ops, linalg, memref, arith, math, scf, func
   pm.addNestedPass<func::FuncOp>(createTileAttentionPass());
   pm.addPass(createCSEPass());
   // attn tile ops, linalg, memref, scf, arith, math, func

@@ -76,7 +76,7 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     SmallVector<Operation *> ops;
     func.walk([&](Operation *op) {
       if (isa<PackOp, OnlineAttentionOp, OnlineStatsOp, MergePartialsOp,
-              linalg::FillOp>(op) ||
+              LinearAttentionOp, linalg::FillOp>(op) ||
           (isa<linalg::MatmulOp>(op) && op->hasAttr(kScheduleAttrName)))
         ops.push_back(op);
     });
@@ -97,10 +97,15 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       if (!schedule)
         return op->emitOpError("has no schedule to be lowered by");
     }
+    auto linear = dyn_cast<LinearAttentionOp>(op);
+    if (linear)
+      schedule = linear.getSchedule().value_or(ScheduleAttr());
     if (schedule && failed(schedule.verifyTarget(op, target, type)))
       return failure();
     if (auto pack = dyn_cast<PackOp>(op))
       return lowerPack(rewriter, pack, target);
+    if (linear)
+      return lowerLinearAttention(rewriter, linear, target);
     if (auto merge = dyn_cast<MergePartialsOp>(op))
       return lowerMergePartials(rewriter, merge, target);
     if (auto product = dyn_cast<linalg::MatmulOp>(op))

@@ -113,6 +113,11 @@ mlir::LogicalResult lowerMatrixTile(mlir::RewriterBase &rewriter,
                                     mlir::linalg::MatmulOp op,
                                     TargetAttr target);
 
+/// Linear attention of one batch element and one key head, as a task has it.
+mlir::LogicalResult lowerLinearAttention(mlir::RewriterBase &rewriter,
+                                         LinearAttentionOp op,
+                                         TargetAttr target);
+
 /// A view of a rank-2 memref `[M, D]` whose rows are contiguous across M
 /// (layout `strided<[1, M]>`) as the `[D, M]` memref that vector loads can
 /// read; null if the layout is another.

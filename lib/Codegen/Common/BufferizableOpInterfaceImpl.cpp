@@ -258,6 +258,7 @@ void attn::registerBufferizableOpInterfaceExternalModels(
   registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
     AttentionOp::attachInterface<FusedModel<AttentionOp>>(*context);
     AttentionStatsOp::attachInterface<FusedModel<AttentionStatsOp>>(*context);
+    LinearAttentionOp::attachInterface<FusedModel<LinearAttentionOp>>(*context);
     SplitHeadsOp::attachInterface<SplitHeadsModel>(*context);
     MergeHeadsOp::attachInterface<MergeHeadsModel>(*context);
     CacheUpdateOp::attachInterface<CacheUpdateModel>(*context);

@@ -42,21 +42,24 @@ private:
   LogicalResult convert(func::FuncOp func);
 };
 
-/// Fusion computes merged heads in a split view of an empty tensor. When the
+/// Merged heads are computed in a split view of an empty tensor. When the
 /// merged heads are the result, that tensor is the output itself: upstream's
 /// elimination of empty tensors does not see through the change of shape.
 void redirectHeads(Value result, Value output) {
   auto merge = result.getDefiningOp<MergeHeadsOp>();
-  auto attention =
-      merge ? merge.getInput().getDefiningOp<AttentionOp>() : AttentionOp();
-  if (!attention || !result.hasOneUse() || !merge.getInput().hasOneUse())
+  auto fused =
+      merge ? merge.getInput().getDefiningOp<DestinationStyleOpInterface>()
+            : DestinationStyleOpInterface();
+  if (!isa_and_nonnull<AttentionOp, LinearAttentionOp>(fused) ||
+      !result.hasOneUse() || !merge.getInput().hasOneUse())
     return;
-  auto split = attention.getOutput().getDefiningOp<SplitHeadsOp>();
+  Value destination =
+      fused.getTiedOpOperand(cast<OpResult>(merge.getInput()))->get();
+  auto split = destination.getDefiningOp<SplitHeadsOp>();
   auto empty = split ? split.getInput().getDefiningOp<tensor::EmptyOp>()
                      : tensor::EmptyOp();
   if (!empty || !empty->hasOneUse() || !split->hasOneUse() ||
-      empty.getType() != merge.getType() ||
-      attention.getResults()[0] != merge.getInput())
+      empty.getType() != merge.getType())
     return;
   OpBuilder builder(empty);
   Value whole = bufferization::ToTensorOp::create(

@@ -167,6 +167,46 @@ ScheduleAttr scheduleMatrixProduct(TargetAttr target) {
                            /*split=*/0);
 }
 
+/// Tokens are read in chunks. Where no row of the state has a decay of its own,
+/// chunks become matrix products; few tokens, and updates that read the state
+/// of each token, go through it one by one.
+ScheduleAttr scheduleLinearAttention(LinearAttentionOp op, TargetAttr target) {
+  int64_t lanes = target.getLanes();
+  std::array<int64_t, 2> registers = target.getNumRegisters() < 32
+                                         ? std::array<int64_t, 2>{4, 2}
+                                         : std::array<int64_t, 2>{4, 4};
+  auto key = cast<ShapedType>(op.getKey().getType());
+  auto value = cast<ShapedType>(op.getValue().getType());
+  int64_t width = registers[1] * lanes, tokens = key.getDimSize(2);
+  bool isShort = !ShapedType::isDynamic(tokens) && tokens < lanes;
+  bool chunked = !op.getBeta() && !op.hasRowDecay() && !isShort;
+  // The state of a task stays in L2, next to a chunk of everything else.
+  int64_t columns = llvm::alignTo(value.getDimSize(3), width);
+  int64_t rowBytes = key.getDimSize(3) * static_cast<int64_t>(sizeof(float));
+  columns = std::clamp<int64_t>(target.getL2() / 4 / rowBytes / width * width,
+                                width, columns);
+  int64_t chunk = chunked ? 32 : 16;
+  if (isShort)
+    chunk = std::max<int64_t>(tokens, 1);
+  return ScheduleAttr::get(target.getContext(),
+                           chunked ? Kernel::ChunkedState
+                                   : Kernel::RecurrentState,
+                           {chunk, columns}, registers, lanes, /*split=*/0);
+}
+
+LogicalResult verifySchedule(LinearAttentionOp op, TargetAttr target) {
+  Kernel kernel = op.getSchedule()->getKernel();
+  if (!isStateKernel(kernel))
+    return op.emitOpError() << "has the schedule of " << stringifyKernel(kernel)
+                            << ", expected one of linear attention";
+  if (kernel == Kernel::ChunkedState && (op.getBeta() || op.hasRowDecay()))
+    return op.emitOpError() << "has the schedule of " << stringifyKernel(kernel)
+                            << ", which has no "
+                            << (op.getBeta() ? "beta" : "decay of each row");
+  return op.getSchedule()->verifyTarget(op, target,
+                                        Float32Type::get(op.getContext()));
+}
+
 /// Whether `op` on `target` is what its schedule is for.
 LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
   ScheduleAttr schedule = *op.getSchedule();
@@ -177,6 +217,8 @@ LogicalResult verifySchedule(AttentionOp op, TargetAttr target) {
     return error << ", which has no additive scores";
   switch (kernel) {
   case Kernel::Gemm:
+  case Kernel::RecurrentState:
+  case Kernel::ChunkedState:
     return error << ", expected one of attention";
   case Kernel::QueriesInLanes:
     break;
@@ -246,7 +288,8 @@ class SelectSchedulePass
     if (!attention.empty()) {
       given = dyn_cast_or_null<ScheduleAttr>(
           parseAttribute(attention, &getContext()));
-      if (!given || given.getKernel() == Kernel::Gemm) {
+      if (!given || given.getKernel() == Kernel::Gemm ||
+          isStateKernel(given.getKernel())) {
         module.emitError() << "expected a #attn.schedule<...> for attention, "
                               "got '"
                            << attention << "'";
@@ -270,6 +313,14 @@ class SelectSchedulePass
         if (failed(verifySchedule(stats, target)))
           return WalkResult::interrupt();
         remarkSchedule(func, op, *stats.getSchedule(), target, isGiven);
+      } else if (auto linear = dyn_cast<LinearAttentionOp>(op);
+                 linear && linear.hasKernel()) {
+        bool isGiven = static_cast<bool>(linear.getSchedule());
+        if (!isGiven)
+          linear.setScheduleAttr(scheduleLinearAttention(linear, target));
+        if (failed(verifySchedule(linear, target)))
+          return WalkResult::interrupt();
+        remarkSchedule(func, op, *linear.getSchedule(), target, isGiven);
       } else if (succeeded(matchMatrixProduct(op))) {
         auto schedule = op->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
         bool isGiven = static_cast<bool>(schedule);

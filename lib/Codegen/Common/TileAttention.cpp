@@ -356,6 +356,8 @@ LogicalResult verifyTileable(KeyBlocksOpInterface op, ValueRange floats) {
     return op->emitOpError("has no schedule to be tiled by");
   if (schedule.getKernel() == Kernel::Gemm)
     return op->emitOpError("has the schedule of a matrix product");
+  if (isStateKernel(schedule.getKernel()))
+    return op->emitOpError("has the schedule of linear attention");
   if (op.getAdditive() && schedule.getKernel() != Kernel::QueriesInLanes)
     return op->emitOpError("has additive scores and the schedule of ")
            << stringifyKernel(schedule.getKernel())
@@ -434,7 +436,7 @@ class TileAttentionPass
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> heavy;
     getOperation().walk([&](Operation *op) {
-      if (isa<KeyBlocksOpInterface>(op) ||
+      if (isa<KeyBlocksOpInterface, LinearAttentionOp>(op) ||
           (op->hasAttr(kScheduleAttrName) && succeeded(matchMatrixProduct(op))))
         heavy.push_back(op);
     });
@@ -449,6 +451,8 @@ class TileAttentionPass
       return tileAttention(rewriter, attention);
     if (auto stats = dyn_cast<AttentionStatsOp>(op))
       return tileStats(rewriter, stats);
+    if (auto linear = dyn_cast<LinearAttentionOp>(op))
+      return tileLinearAttention(rewriter, linear);
     return tileMatrixProduct(
         rewriter, *matchMatrixProduct(op),
         op->getAttrOfType<ScheduleAttr>(kScheduleAttrName));

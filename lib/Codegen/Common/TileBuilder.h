@@ -86,6 +86,11 @@ mlir::LogicalResult tileMatrixProduct(mlir::RewriterBase &rewriter,
                                       MatrixProduct product,
                                       ScheduleAttr schedule);
 
+/// Tiles linear attention on buffers into tasks, each a linear attention of one
+/// batch element, one key head and some columns of the values.
+mlir::LogicalResult tileLinearAttention(mlir::RewriterBase &rewriter,
+                                        LinearAttentionOp op);
+
 } // namespace attn
 
 #endif // ATTN_LIB_CODEGEN_COMMON_TILEBUILDER_H

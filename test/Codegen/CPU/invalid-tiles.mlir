@@ -118,3 +118,43 @@ func.func @integers(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xi8>, 
   return
 }
 }
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @linear_attention_without_schedule(%q: memref<1x1x?x64xf32>) {
+  // expected-error @below {{has no schedule to be lowered by}}
+  attn.linear_attention ins(%q, %q, %q : memref<1x1x?x64xf32>, memref<1x1x?x64xf32>, memref<1x1x?x64xf32>) outs(%q : memref<1x1x?x64xf32>) scale 1.0
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @linear_attention_of_heads(%q: memref<1x2x?x64xf32>) {
+  // expected-error @below {{must have one batch element and one key head to be lowered, got 'memref<1x2x?x64xf32>'}}
+  attn.linear_attention ins(%q, %q, %q : memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>) outs(%q : memref<1x2x?x64xf32>) scale 1.0 schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @linear_attention_of_columns(%q: memref<1x1x?x80xf32>) {
+  // expected-error @below {{has a schedule of 64 columns, but values of 80}}
+  attn.linear_attention ins(%q, %q, %q : memref<1x1x?x80xf32>, memref<1x1x?x80xf32>, memref<1x1x?x80xf32>) outs(%q : memref<1x1x?x80xf32>) scale 1.0 schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>)
+  return
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
+func.func @linear_attention_of_delta(%q: memref<1x1x?x64xf32>, %b: memref<1x1x?xf32>) {
+  // expected-error @below {{has the schedule of chunked_state, which has no beta}}
+  attn.linear_attention ins(%q, %q, %q : memref<1x1x?x64xf32>, memref<1x1x?x64xf32>, memref<1x1x?x64xf32>) outs(%q : memref<1x1x?x64xf32>) scale 1.0 beta(%b : memref<1x1x?xf32>) schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>)
+  return
+}
+}

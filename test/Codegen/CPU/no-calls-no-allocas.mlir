@@ -140,3 +140,16 @@ func.func @sigmoid_stats(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>) -> 
   %e = attn.weight_stats %p entropy : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>
   return %e : tensor<?x8x?xf32>
 }
+
+// Linear attention in both of its forms.
+func.func @linear_attention(%q: tensor<?x4x?x40xf32>, %k: tensor<?x2x?x40xf32>, %v: tensor<?x2x?x8xf32>, %g: tensor<?x2x?xf32>, %s: tensor<?x2x40x8xf32>) -> (tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x2x40x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x40xf32>
+  %n = tensor.dim %q, %c2 : tensor<?x4x?x40xf32>
+  %o = tensor.empty(%b, %n) : tensor<?x4x?x8xf32>
+  %f = tensor.empty(%b) : tensor<?x2x40x8xf32>
+  %0 = attn.linear_attention ins(%q, %k, %v : tensor<?x4x?x40xf32>, tensor<?x2x?x40xf32>, tensor<?x2x?x8xf32>) outs(%o : tensor<?x4x?x8xf32>) scale 0.125 decay(%g : tensor<?x2x?xf32>) -> tensor<?x4x?x8xf32>
+  %1:2 = attn.linear_attention ins(%q, %k, %v : tensor<?x4x?x40xf32>, tensor<?x2x?x40xf32>, tensor<?x2x?x8xf32>) outs(%o, %f : tensor<?x4x?x8xf32>, tensor<?x2x40x8xf32>) scale 0.125 decay(%k : tensor<?x2x?x40xf32>) beta(%g : tensor<?x2x?xf32>) initial(%s : tensor<?x2x40x8xf32>) -> tensor<?x4x?x8xf32>, tensor<?x2x40x8xf32>
+  return %0, %1#0, %1#1 : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x2x40x8xf32>
+}

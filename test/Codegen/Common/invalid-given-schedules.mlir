@@ -80,3 +80,35 @@ func.func @statistics(%q: tensor<?x8x?x64xbf16>, %r: tensor<?x8x?xf32>) -> tenso
   %m = attn.attention_stats ins(%q, %q : tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>) scale 1.0 row_max(%r : tensor<?x8x?xf32>) schedule(<kernel = bf16_vectors, tile = [32, 2048], registers = [8, 2], lanes = 16>) -> tensor<?x8x?xf32>
   return %m : tensor<?x8x?xf32>
 }
+
+// -----
+
+func.func @state_of_attention(%q: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
+  // expected-error @below {{has the schedule of chunked_state, expected one of attention}}
+  %o = attn.attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
+// -----
+
+func.func @keys_of_states(%q: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
+  // expected-error @below {{has the schedule of queries_in_lanes, expected one of linear attention}}
+  %o = attn.linear_attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 schedule(<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
+// -----
+
+func.func @chunks_of_delta(%q: tensor<?x8x?x64xf32>, %b: tensor<?x8x?xf32>) -> tensor<?x8x?x64xf32> {
+  // expected-error @below {{has the schedule of chunked_state, which has no beta}}
+  %o = attn.linear_attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 beta(%b : tensor<?x8x?xf32>) schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
+// -----
+
+func.func @chunks_of_rows(%q: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {
+  // expected-error @below {{has the schedule of chunked_state, which has no decay of each row}}
+  %o = attn.linear_attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 decay(%q : tensor<?x8x?x64xf32>) schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}

@@ -143,3 +143,24 @@ func.func @additive_pairs(%q: memref<1x1x?x32xbf16>, %o: memref<1x1x?x32xbf16>, 
   attn.attention ins(%q, %q, %q : memref<1x1x?x32xbf16>, memref<1x1x?x32xbf16>, memref<1x1x?x32xbf16>) outs(%o : memref<1x1x?x32xbf16>) scale 1.0 additive(%w : memref<32xbf16>) schedule(<kernel = bf16_tiles, tile = [32, 2048], registers = [2, 2], lanes = 16>)
   return
 }
+
+// -----
+
+// expected-error @below {{schedule has chunks of 24 tokens, expected a multiple of 16 lanes}}
+#ragged_chunk = #attn.schedule<kernel = chunked_state, tile = [24, 64], registers = [4, 4], lanes = 16>
+
+// -----
+
+func.func @linear_attention_without_schedule(%q: memref<?x8x?x64xf32>) {
+  // expected-error @below {{has no schedule to be tiled by}}
+  attn.linear_attention ins(%q, %q, %q : memref<?x8x?x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%q : memref<?x8x?x64xf32>) scale 1.0
+  return
+}
+
+// -----
+
+func.func @linear_attention_f64(%q: memref<?x8x?x64xf64>) {
+  // expected-error @below {{has no kernel for the element type 'f64'}}
+  attn.linear_attention ins(%q, %q, %q : memref<?x8x?x64xf64>, memref<?x8x?x64xf64>, memref<?x8x?x64xf64>) outs(%q : memref<?x8x?x64xf64>) scale 1.0 schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>)
+  return
+}

@@ -135,3 +135,26 @@ func.func @statistics(%q: tensor<?x8x1x64xbf16>, %r: tensor<?x8x1xf32>) -> tenso
   %m = attn.attention_stats ins(%q, %q : tensor<?x8x1x64xbf16>, tensor<?x8x1x64xbf16>) scale 1.0 row_max(%r : tensor<?x8x1xf32>) -> tensor<?x8x1xf32>
   return %m : tensor<?x8x1xf32>
 }
+
+// Linear attention: products of chunks where the state has one decay a token and
+// tokens are not known to be few, else token by token.
+// CHECK-LABEL: func.func @linear_attention
+// AVX512: attn.linear_attention {{.*}} decay({{.*}} : tensor<?x8x?xf32>) schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 4], lanes = 16>)
+// AVX2: attn.linear_attention {{.*}} decay({{.*}} : tensor<?x8x?xf32>) schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 2], lanes = 8>)
+// PORTABLE: attn.linear_attention {{.*}} decay({{.*}} : tensor<?x8x?xf32>) schedule(<kernel = chunked_state, tile = [32, 64], registers = [4, 2], lanes = 4>)
+// AVX512: attn.linear_attention {{.*}} decay({{.*}} : tensor<?x8x?x64xf32>) schedule(<kernel = recurrent_state, tile = [16, 64]
+// AVX512: attn.linear_attention {{.*}} beta({{.*}}) schedule(<kernel = recurrent_state, tile = [16, 64]
+func.func @linear_attention(%q: tensor<?x8x?x64xf32>, %g: tensor<?x8x?xf32>, %r: tensor<?x8x?x64xf32>) -> (tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) {
+  %0 = attn.linear_attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 decay(%g : tensor<?x8x?xf32>) -> tensor<?x8x?x64xf32>
+  %1 = attn.linear_attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 decay(%r : tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32>
+  %2 = attn.linear_attention ins(%q, %q, %q : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) outs(%q : tensor<?x8x?x64xf32>) scale 1.0 beta(%g : tensor<?x8x?xf32>) -> tensor<?x8x?x64xf32>
+  return %0, %1, %2 : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>
+}
+
+// A decoding step; columns of a large state.
+// CHECK-LABEL: func.func @linear_attention_step
+// AVX512: attn.linear_attention {{.*}} schedule(<kernel = recurrent_state, tile = [1, 512], registers = [4, 4], lanes = 16>)
+func.func @linear_attention_step(%q: tensor<?x8x1x128xf32>, %v: tensor<?x8x1x1024xf32>) -> tensor<?x8x1x1024xf32> {
+  %0 = attn.linear_attention ins(%q, %q, %v : tensor<?x8x1x128xf32>, tensor<?x8x1x128xf32>, tensor<?x8x1x1024xf32>) outs(%v : tensor<?x8x1x1024xf32>) scale 1.0 -> tensor<?x8x1x1024xf32>
+  return %0 : tensor<?x8x1x1024xf32>
+}

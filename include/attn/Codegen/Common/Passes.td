@@ -29,8 +29,9 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "mlir::func::FuncOp"> {
   let summary = "chooses tiles and registers for every heavy op";
   let description = [{
     Reads the module's `#attn.target` and puts a `#attn.schedule` on each
-    `attn.attention`, `attn.attention_stats` and matrix product. An op that has
-    one is left alone. A remark of the category `attn` says what was chosen.
+    `attn.attention`, `attn.attention_stats`, each `attn.linear_attention` that
+    has a kernel, and each matrix product. An op that has one is left alone. A
+    remark of the category `attn` says what was chosen.
   }];
   let dependentDialects = ["attn::AttnDialect"];
   let options = [
@@ -48,7 +49,9 @@ def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
     a loop over key blocks inside. The mask program gives the loop's bounds, and
     splits it into blocks that need the mask and blocks that do not. So does
     `attn.attention_stats`, whose tasks take several tiles each where they sum
-    columns; a second loop adds their sums. Matrix products become an `scf.forall` over tiles of the result.
+    columns; a second loop adds their sums. Matrix products become an
+    `scf.forall` over tiles of the result, and `attn.linear_attention` one over
+    (batch, key head, columns of the state), with the op on a slice of each.
   }];
   let dependentDialects = ["attn::AttnDialect", "mlir::arith::ArithDialect",
                            "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
