@@ -98,8 +98,9 @@ void attn::populateInputPipeline(OpPassManager &pm,
 void attn::populateFusionPipeline(OpPassManager &pm, const PipelineOptions &) {
   pm.addNestedPass<func::FuncOp>(createFuseAttentionPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeProbabilityPass());
+  pm.addNestedPass<func::FuncOp>(createFuseRopePass());
   pm.addPass(createCSEPass());
-  // attn.attention, linalg, tensor, arith, math, scf, func
+  // attn.attention, rope_tables, rotate, linalg, tensor, arith, math, scf, func
 }
 
 void attn::populateSchedulePipeline(OpPassManager &pm,
@@ -118,7 +119,8 @@ void attn::populateSchedulePipeline(OpPassManager &pm,
 void attn::populateTilesPipeline(OpPassManager &pm, const PipelineOptions &) {
   AttnToLinalgPassOptions leftovers;
   leftovers.keep = {"attention",   "attention_stats", "linear_attention",
-                    "split_heads", "merge_heads",     "cache_update"};
+                    "split_heads", "merge_heads",     "cache_update",
+                    "rope_tables", "rotate"};
   pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass(leftovers));
   // fused attn ops, linalg, tensor, arith, math, scf, func
   populateBufferizePipeline(pm);

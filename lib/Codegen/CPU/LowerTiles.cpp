@@ -75,8 +75,8 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
     func.walk([&](Operation *op) {
-      if (isa<PackOp, OnlineAttentionOp, OnlineStatsOp, MergePartialsOp,
-              LinearAttentionOp, linalg::FillOp>(op) ||
+      if (isa<PackOp, RotateOp, RopeTablesOp, OnlineAttentionOp, OnlineStatsOp,
+              MergePartialsOp, LinearAttentionOp, linalg::FillOp>(op) ||
           (isa<linalg::MatmulOp>(op) && op->hasAttr(kScheduleAttrName)))
         ops.push_back(op);
     });
@@ -106,6 +106,10 @@ class LowerTilesPass : public attn::impl::LowerTilesPassBase<LowerTilesPass> {
       return lowerPack(rewriter, pack, target);
     if (linear)
       return lowerLinearAttention(rewriter, linear, target);
+    if (auto rotate = dyn_cast<RotateOp>(op))
+      return lowerRotate(rewriter, rotate, target);
+    if (auto tables = dyn_cast<RopeTablesOp>(op))
+      return lowerRopeTables(rewriter, tables, target);
     if (auto merge = dyn_cast<MergePartialsOp>(op))
       return lowerMergePartials(rewriter, merge, target);
     if (auto product = dyn_cast<linalg::MatmulOp>(op))

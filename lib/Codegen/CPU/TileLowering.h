@@ -23,6 +23,10 @@ mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op,
                               TargetAttr target);
 mlir::LogicalResult lowerMergePartials(mlir::RewriterBase &rewriter,
                                        MergePartialsOp op, TargetAttr target);
+mlir::LogicalResult lowerRotate(mlir::RewriterBase &rewriter, RotateOp op,
+                                TargetAttr target);
+mlir::LogicalResult lowerRopeTables(mlir::RewriterBase &rewriter,
+                                    RopeTablesOp op, TargetAttr target);
 /// `weights` is a scratch `[keys of a block and 8, lanes of a register tile]`;
 /// `allocate` gives what the programs need. Scratch is of the type that scores
 /// are computed in.

@@ -44,9 +44,9 @@ protected:
   bool scalesScores();
   /// Sets the lengths, the keys and the heads of each.
   void readKeys();
-  /// Packs the query rows [firstRow, firstRow + rows) of `own`, a batch element
-  /// and a head, into a tile whose rows are innermost.
-  mlir::Value packQueries(mlir::ValueRange own, mlir::Value firstRow);
+  /// Packs rows of `query`, which are of `head`, into a tile whose rows are
+  /// innermost.
+  mlir::Value packQueries(mlir::Value query, mlir::Value head);
   /// A scratch tile `[columns, tileRows]` whose rows are an odd number of
   /// vectors apart: one vector of each, which is what the last rows of a query
   /// are read by, would otherwise fall into a few sets of the cache.
@@ -143,6 +143,10 @@ public:
 
 private:
   void emitTask(mlir::Value batch, mlir::Value head, mlir::Value firstRow);
+  /// Rows of the query of batch element and head `own`, at most `maxRows`,
+  /// where they are, or rotated in a scratch of the task.
+  mlir::Value readQuery(mlir::ValueRange own, mlir::Value firstRow,
+                        mlir::Value rows, int64_t maxRows);
   /// Tasks of `batches` times `heads` for products of bf16 pairs.
   void emitPairedTasks(mlir::Value batches, mlir::Value heads);
   /// Copies keys once per head into rows of whole pairs, `[B, Hkv, N, D]`,

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Fused ops write into their destinations. Head splits and merges are views:
-// the layouts of memrefs hold what the ops mean, so nothing is copied.
+// Destination-style ops write into their destinations. Head splits and merges
+// are views: the layouts of memrefs hold what the ops mean, so nothing is
+// copied.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +28,8 @@ using namespace attn;
 namespace {
 
 template <typename OpTy>
-struct FusedModel
-    : DstBufferizableOpInterfaceExternalModel<FusedModel<OpTy>, OpTy> {
+struct DestinationModel
+    : DstBufferizableOpInterfaceExternalModel<DestinationModel<OpTy>, OpTy> {
   /// Outputs are written whole, never read.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
@@ -256,9 +257,13 @@ struct MergeHeadsModel : ViewModel<MergeHeadsModel, MergeHeadsOp> {
 void attn::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
-    AttentionOp::attachInterface<FusedModel<AttentionOp>>(*context);
-    AttentionStatsOp::attachInterface<FusedModel<AttentionStatsOp>>(*context);
-    LinearAttentionOp::attachInterface<FusedModel<LinearAttentionOp>>(*context);
+    AttentionOp::attachInterface<DestinationModel<AttentionOp>>(*context);
+    AttentionStatsOp::attachInterface<DestinationModel<AttentionStatsOp>>(
+        *context);
+    LinearAttentionOp::attachInterface<DestinationModel<LinearAttentionOp>>(
+        *context);
+    RotateOp::attachInterface<DestinationModel<RotateOp>>(*context);
+    RopeTablesOp::attachInterface<DestinationModel<RopeTablesOp>>(*context);
     SplitHeadsOp::attachInterface<SplitHeadsModel>(*context);
     MergeHeadsOp::attachInterface<MergeHeadsModel>(*context);
     CacheUpdateOp::attachInterface<CacheUpdateModel>(*context);

@@ -85,16 +85,16 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   keys.at = {batch, x.div(head, keyGroup)};
   // Dynamic head counts may differ: each operand has its own groups.
   values.at = {batch, x.div(head, valueGroup)};
+  Value query = readQuery(own, firstRow, rows, tileRows);
   int64_t valueDim = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
   Value queryTile;
   if (isPaired()) {
-    Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
     int64_t storedDim = cast<MemRefType>(keys.memref.getType()).getDimSize(3);
     queryTile = memref::AllocOp::create(
         b, MemRefType::get({storedDim / 2, tileRows, 2}, b.getBF16Type()));
     PackOp::create(b, TypeRange(), query, queryTile, b.getF64FloatAttr(1.0));
   } else {
-    queryTile = packQueries(own, firstRow);
+    queryTile = packQueries(query, head);
   }
   int64_t storedValueDim =
       isPaired() ? cast<MemRefType>(values.memref.getType()).getDimSize(3)
@@ -135,6 +135,25 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                           addLeadingOne(b, max), addLeadingOne(b, sum), outputs,
                           loadSink(head), op.getUnnormalizedAttr());
+}
+
+Value AttentionTiling::readQuery(ValueRange own, Value firstRow, Value rows,
+                                 int64_t maxRows) {
+  Value query = viewRows(b, op.getQuery(), own, firstRow, rows);
+  if (!op.getQueryLayout())
+    return query;
+  // Rounded to the type of the query, as the graph says.
+  auto type = cast<MemRefType>(query.getType());
+  int64_t headDim = type.getDimSize(1);
+  Value scratch = memref::AllocOp::create(
+      b, MemRefType::get({maxRows, headDim}, type.getElementType()));
+  Value rotated = memref::SubViewOp::create(
+      b, scratch, ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(0)},
+      ArrayRef<OpFoldResult>{getAsOpFoldResult(rows), b.getIndexAttr(headDim)},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
+  emitRotation(b, query, rotated, op.getQueryCos(), op.getQuerySin(),
+               *op.getQueryLayout(), own[0], firstRow, rows);
+  return rotated;
 }
 
 Value AttentionTiling::loadSink(Value head) {
@@ -192,7 +211,7 @@ void AttentionTiling::emitFewRows(Value batches) {
     for (int64_t g = 0; g < group; ++g) {
       SmallVector<Value> own{batch, x.add(firstHead, x.constant(g))};
       Value source =
-          viewRows(b, op.getQuery(), own, x.constant(0), x.constant(headRows));
+          readQuery(own, x.constant(0), x.constant(headRows), headRows);
       PackOp::create(b, TypeRange(), source,
                      viewBlock(storage, g * headRows, headRows, headDim),
                      exact ? b.getF64FloatAttr(1.0) : op.getScaleAttr());
@@ -436,7 +455,8 @@ class TileAttentionPass
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> heavy;
     getOperation().walk([&](Operation *op) {
-      if (isa<KeyBlocksOpInterface, LinearAttentionOp>(op) ||
+      if (isa<KeyBlocksOpInterface, LinearAttentionOp, RotateOp, RopeTablesOp>(
+              op) ||
           (op->hasAttr(kScheduleAttrName) && succeeded(matchMatrixProduct(op))))
         heavy.push_back(op);
     });
@@ -453,6 +473,10 @@ class TileAttentionPass
       return tileStats(rewriter, stats);
     if (auto linear = dyn_cast<LinearAttentionOp>(op))
       return tileLinearAttention(rewriter, linear);
+    if (auto rotate = dyn_cast<RotateOp>(op))
+      return tileRotate(rewriter, rotate);
+    if (auto tables = dyn_cast<RopeTablesOp>(op))
+      return tileRopeTables(rewriter, tables);
     return tileMatrixProduct(
         rewriter, *matchMatrixProduct(op),
         op->getAttrOfType<ScheduleAttr>(kScheduleAttrName));

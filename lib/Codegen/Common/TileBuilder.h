@@ -80,6 +80,18 @@ void fill(mlir::ImplicitLocOpBuilder &b, mlir::Value memref, double value);
 
 bool isStrided(mlir::Value memref);
 
+/// Turns rows of one head that begin at row `first` of batch element `batch`
+/// by those of `cos` and `sin`, which may be of all batch elements.
+void emitRotation(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
+                  mlir::Value dest, mlir::Value cos, mlir::Value sin,
+                  RopeLayout layout, mlir::Value batch, mlir::Value first,
+                  mlir::Value rows);
+
+/// Cuts ops on buffers into tasks of their tile forms.
+mlir::LogicalResult tileRotate(mlir::RewriterBase &rewriter, RotateOp op);
+mlir::LogicalResult tileRopeTables(mlir::RewriterBase &rewriter,
+                                   RopeTablesOp op);
+
 /// Tiles a matrix product on buffers; one whose result has no unit innermost
 /// stride loses its schedule instead.
 mlir::LogicalResult tileMatrixProduct(mlir::RewriterBase &rewriter,

@@ -75,8 +75,7 @@ Value KeyBlocksTiling::viewBlock(Value memref, int64_t row, int64_t rows,
       ArrayRef<OpFoldResult>{b.getIndexAttr(1), b.getIndexAttr(1)});
 }
 
-Value KeyBlocksTiling::packQueries(ValueRange own, Value firstRow) {
-  Value query = viewRows(b, fused.getQuery(), own, firstRow, rows);
+Value KeyBlocksTiling::packQueries(Value query, Value head) {
   int64_t headDim = cast<MemRefType>(query.getType()).getDimSize(1);
   // Query rows are innermost, where vectors run: tiles are allocated
   // transposed. Scores stay natural: log2(e) in the query would save one
@@ -86,7 +85,7 @@ Value KeyBlocksTiling::packQueries(ValueRange own, Value firstRow) {
   Value tile = transpose(b, allocateSpread(headDim));
   double factor =
       scalesScores() ? 1.0 : fused.getScaleAttr().getValueAsDouble();
-  additive = viewAdditive(own[1]);
+  additive = viewAdditive(head);
   PackOp::create(b, TypeRange(), query, tile, b.getF64FloatAttr(factor));
   return tile;
 }

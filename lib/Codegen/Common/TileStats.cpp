@@ -74,7 +74,8 @@ void StatsTiling::emitTile(Value batch, Value head, Value firstRow) {
   keys.at = {batch, x.div(head, keyGroup)};
   if (Value lse = op.getLogSumExp())
     logSumExp = viewRows(b, lse, own, firstRow, rows);
-  Value queryTile = packQueries(own, firstRow);
+  Value queryTile =
+      packQueries(viewRows(b, op.getQuery(), own, firstRow, rows), head);
 
   // The state has whole vectors of rows; where a row ends, it has less.
   SmallVector<std::pair<Value, Value>> outputs;

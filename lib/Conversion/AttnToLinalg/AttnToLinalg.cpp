@@ -32,10 +32,12 @@ Results lowerOp(TensorLoops &build, Operation *op) {
       .Case<SplitHeadsOp, MergeHeadsOp, RopeOp, SinusoidalOp, SequenceIdsOp,
             SequencePositionsOp, QKOp, AdditiveScoresOp, ScaleOp, SoftcapOp,
             BiasOp, ScoreMapOp, MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp,
-            WeightedSumOp, PackOp, CacheUpdateOp, GatherPagesOp, DequantizeOp>(
+            WeightedSumOp, PackOp, RotateOp, CacheUpdateOp, GatherPagesOp,
+            DequantizeOp>(
           [&](auto typed) { return Results{attn::lower(build, typed)}; })
       .Case<AttentionOp, LinearAttentionOp, OnlineAttentionOp, MergePartialsOp,
-            QuantizeOp, WeightStatsOp, AttentionStatsOp, OnlineStatsOp>(
+            QuantizeOp, RopeTablesOp, WeightStatsOp, AttentionStatsOp,
+            OnlineStatsOp>(
           [&](auto typed) { return attn::lower(build, typed); })
       .Default([](Operation *) { return Results(); });
 }

@@ -63,9 +63,12 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
     return op.getTable() ? buildPages(build, operand, op.getTable()) : operand;
   };
   Value value = read(op.getValue(), op.getValueScale());
-  Value raw =
-      buildScores(build, op.getQuery(), read(op.getKey(), op.getKeyScale()),
-                  op.getAdditive());
+  Value query = op.getQuery();
+  if (op.getQueryLayout())
+    query = buildRotation(build, query, *op.getQueryLayout(), op.getQueryCos(),
+                          op.getQuerySin());
+  Value raw = buildScores(build, query, read(op.getKey(), op.getKeyScale()),
+                          op.getAdditive());
   Type element = getElementTypeOrSelf(raw.getType());
   Value scores = build.map(build.sizes(raw), element, raw, [&](LoopBody &b) {
     Value score = b.mul(b.inputs[0],

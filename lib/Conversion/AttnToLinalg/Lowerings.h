@@ -42,6 +42,8 @@ mlir::Value lower(TensorLoops &build, GatherPagesOp op);
 mlir::Value lower(TensorLoops &build, DequantizeOp op);
 Results lower(TensorLoops &build, QuantizeOp op);
 
+Results lower(TensorLoops &build, RopeTablesOp op);
+mlir::Value lower(TensorLoops &build, RotateOp op);
 Results lower(TensorLoops &build, AttentionOp op);
 Results lower(TensorLoops &build, LinearAttentionOp op);
 Results lower(TensorLoops &build, OnlineAttentionOp op);
@@ -103,6 +105,10 @@ mlir::Value buildProbabilityMap(TensorLoops &build, mlir::Value weights,
 mlir::Value buildWeightedSum(TensorLoops &build, mlir::Value weights,
                              mlir::Value selector, double absent,
                              mlir::Value value);
+
+/// `input` turned by `cos` and `sin`, as by `rotate`.
+mlir::Value buildRotation(TensorLoops &build, mlir::Value input,
+                          RopeLayout layout, mlir::Value cos, mlir::Value sin);
 
 /// `[B, H, M * T, D]` of pages `[P, H, T, D]` and a block table `[B, M]`.
 mlir::Value buildPages(TensorLoops &build, mlir::Value pages,

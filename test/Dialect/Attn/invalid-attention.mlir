@@ -422,3 +422,33 @@ func.func @c15_rank(%q: tensor<1x8x4x64xf32>, %w: tensor<f32>) {
       outs(%q : tensor<1x8x4x64xf32>) scale 1.0 additive(%w : tensor<f32>) -> tensor<1x8x4x64xf32>
   return
 }
+
+// -----
+
+// attention C16: cosines, sines and a layout
+func.func @c16(%q: tensor<1x8x4x64xf32>, %t: tensor<4x32xf32>) {
+  // expected-error @+1 {{query_cos, query_sin and query_layout are given together (C16)}}
+  %0 = "attn.attention"(%q, %q, %q, %q, %t, %t) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1>, scale = 1.0 : f64}> ({}, {}, {})
+      : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<4x32xf32>, tensor<4x32xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C16: of the rows of the query
+func.func @c16_rows(%q: tensor<1x8x4x64xf32>, %t: tensor<1x5x32xf32>) {
+  // expected-error @+1 {{row count of query_cos is 5 but row count of query is 4 (C16)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 rotated half(%t, %t : tensor<1x5x32xf32>, tensor<1x5x32xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C16: no more pairs than there are
+func.func @c16_pairs(%q: tensor<1x8x4x64xf32>, %t: tensor<4x33xf32>) {
+  // expected-error @+1 {{query_cos turns 33 pairs of features, but the head dim is 64 (C16)}}
+  %0 = attn.attention ins(%q, %q, %q : tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+      outs(%q : tensor<1x8x4x64xf32>) scale 1.0 rotated half(%t, %t : tensor<4x33xf32>, tensor<4x33xf32>) -> tensor<1x8x4x64xf32>
+  return
+}

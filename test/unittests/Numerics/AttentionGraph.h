@@ -37,6 +37,9 @@ struct AttentionGraph {
   std::string clause = "";
   /// Arguments after %v, each with a comma before it.
   std::string extra = "";
+  /// What scores are made of, and the ops that make that of %q and %k, whose
+  /// types it has.
+  std::string query = "%q", key = "%k", inputOps = "";
   /// Ops that make the scores %t of the scaled ones, %u. Their type is
   /// `scoresType()`.
   std::string scoreOps = "";
@@ -56,8 +59,8 @@ struct AttentionGraph {
     return tensor("?x" + std::to_string(heads) + "x" + queryRows + "x?",
                   scoreElement());
   }
-  std::string rows(int64_t heads, const std::string &count, int64_t dim,
-                   ElementType type) const {
+  static std::string rows(int64_t heads, const std::string &count, int64_t dim,
+                          ElementType type) {
     return tensor("?x" + std::to_string(heads) + "x" + count + "x" +
                       std::to_string(dim),
                   type);
@@ -75,9 +78,10 @@ struct AttentionGraph {
   /// The ops up to the weights, `weights()`.
   std::string weightsText() const {
     std::string s = scoresType(), scaled = scoreOps.empty() ? "%t" : "%u";
-    return "%s = " +
-           (additive.empty() ? "attn.qk %q, %k"
-                             : "attn.additive_scores %q, %k, " + additive) +
+    return inputOps + "%s = " +
+           (additive.empty() ? "attn.qk " + query + ", " + key
+                             : "attn.additive_scores " + query + ", " + key +
+                                   ", " + additive) +
            " : " + queries() + ", " + keys() +
            (additive.empty() ? "" : ", " + additiveType) + " -> " + s + "\n" +
            scaled + " = attn.scale %s by " + scale + " : " + s + "\n" +

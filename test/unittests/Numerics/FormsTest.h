@@ -34,6 +34,8 @@ struct FormCall {
   reference::AttentionOptions options;
   /// Arguments after the values, in the order of the graph's `extra`.
   std::deque<Operand> extra;
+  /// What scores are made of instead of queries and keys, or null.
+  std::function<reference::Tensor64(const reference::Tensor64 &)> query, key;
   /// How much larger than those of plain attention results and their errors
   /// are.
   double factor = 1.0;
@@ -139,12 +141,21 @@ inline void checkForm(const std::string &target, const Form &form,
     std::vector<CallArgument> inputs{q.view, k.view, v.view};
     for (Operand &operand : call.extra)
       inputs.push_back(operand.view);
+    // Ops on queries and keys round to their type.
+    auto apply = [&](const Operand &operand,
+                     const decltype(call.query) &function) {
+      auto values = reference::Tensor64::from(operand.host);
+      if (function)
+        values = function(values);
+      return Operand(shape.type, values.shape, flush,
+                     [&](int64_t n) { return values.data[n]; });
+    };
     double spread =
         std::max(1.0, 0.25 * std::sqrt(static_cast<double>(shape.headDim)));
     expectAttention(run(*module, inputs, shape.type,
                         {batch, shape.heads, queryRows, shape.valueDim},
                         /*threads=*/1, flush),
-                    q, k, v, call.options,
+                    apply(q, call.query), apply(k, call.key), v, call.options,
                     attentionBound(shape.type, 1.5) * spread * call.factor);
   }
 }

@@ -52,6 +52,7 @@ def TileAttentionPass : Pass<"attn-tile", "mlir::func::FuncOp"> {
     columns; a second loop adds their sums. Matrix products become an
     `scf.forall` over tiles of the result, and `attn.linear_attention` one over
     (batch, key head, columns of the state), with the op on a slice of each.
+    `attn.rotate` and `attn.rope_tables` become one over chunks of rows.
   }];
   let dependentDialects = ["attn::AttnDialect", "mlir::arith::ArithDialect",
                            "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",

@@ -212,6 +212,7 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
     equal("C11", getSink(), 0, q, 1, "head count", "sink", "query");
   if (getAdditive())
     addAdditiveWeight(constraints, "C15", getAdditive(), "additive", q);
+  addRotationConstraints(constraints);
 }
 
 void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {

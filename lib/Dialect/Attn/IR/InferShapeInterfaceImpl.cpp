@@ -235,6 +235,16 @@ LogicalResult RopeOp::reifyResultShapes(OpBuilder &builder,
                                         ReifiedRankedShapedTypeDims &shapes) {
   return reifyAs(builder, *this, getInput(), shapes);
 }
+LogicalResult
+RopeTablesOp::reifyResultShapes(OpBuilder &builder,
+                                ReifiedRankedShapedTypeDims &shapes) {
+  return success(succeeded(reifyAs(builder, *this, getCos(), shapes)) &&
+                 succeeded(reifyAs(builder, *this, getSin(), shapes)));
+}
+LogicalResult RotateOp::reifyResultShapes(OpBuilder &builder,
+                                          ReifiedRankedShapedTypeDims &shapes) {
+  return reifyAs(builder, *this, getDest(), shapes);
+}
 LogicalResult ScaleOp::reifyResultShapes(OpBuilder &builder,
                                          ReifiedRankedShapedTypeDims &shapes) {
   return reifyAs(builder, *this, getScores(), shapes);

@@ -705,6 +705,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     With `additive(%w)`, scores are `w . tanh(q + k)` as in
     `attn.additive_scores` instead of dot products, times `scale`.
 
+    With `rotated half(%cos, %sin)`, or `interleaved`, rows of `query` are turned
+    as by `attn.rotate` before anything else.
+
     With a block `table [B, M]`, `key` and `value` are pools of pages
     `[P, Hkv, T, D]`, read as by `attn.gather_pages`. Keys and values of 8-bit
     integers are multiplied by `key_scale` and `value_scale`, one number a row, as
@@ -736,6 +739,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
       region.
     - C15: `additive` is `[D]` or `[Hq, D]` of floats, where `D` is the head dim
       of `query`.
+    - C16: `query_cos` and `query_sin` are given with `query_layout`, and are
+      floats `[Sq, P]` or `[B, Sq, P]` of a static `P` that is at most half of
+      the head dim of `query`.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>)
@@ -751,7 +757,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     Variadic<AnyShaped>:$inits, Variadic<Index>:$offsets,
     Optional<AnyShaped>:$sink, Optional<AnyShaped>:$table,
     Optional<AnyShaped>:$key_scale, Optional<AnyShaped>:$value_scale,
-    Optional<AnyShaped>:$additive, F64Attr:$scale, UnitAttr:$unnormalized,
+    Optional<AnyShaped>:$additive, Optional<AnyShaped>:$query_cos,
+    Optional<AnyShaped>:$query_sin, F64Attr:$scale, UnitAttr:$unnormalized,
+    OptionalAttr<Attn_RopeLayoutAttr>:$query_layout,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask,
@@ -764,11 +772,23 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     (`key_scale` `(` $key_scale^ `:` type($key_scale) `)`)?
     (`value_scale` `(` $value_scale^ `:` type($value_scale) `)`)?
     (`additive` `(` $additive^ `:` type($additive) `)`)?
+    (`rotated` $query_layout^
+      `(` $query_cos `,` $query_sin `:` type($query_cos) `,` type($query_sin) `)`)?
     (`unnormalized` $unnormalized^)?
     (`schedule` `(` $schedule^ `)`)? attr-dict
     (`score` $score^)? (`mask` $mask^)? (`probability` $probability^)?
     (`->` type($results)^)?
   }];
+  let builders = [OpBuilder<(ins "mlir::TypeRange":$results,
+    "mlir::Value":$query, "mlir::Value":$key, "mlir::Value":$value,
+    "mlir::ValueRange":$inits, "mlir::ValueRange":$offsets, "mlir::Value":$sink,
+    "mlir::Value":$table, "mlir::Value":$key_scale, "mlir::Value":$value_scale,
+    "mlir::Value":$additive, "mlir::FloatAttr":$scale,
+    "mlir::UnitAttr":$unnormalized, "ScheduleAttr":$schedule), [{
+      build($_builder, $_state, results, query, key, value, inits, offsets, sink,
+            table, key_scale, value_scale, additive, mlir::Value(),
+            mlir::Value(), scale, unnormalized, RopeLayoutAttr(), schedule);
+    }]>];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -782,6 +802,93 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     mlir::FloatType getScoreType();
     /// Verifies the block table and the scales of integers.
     llvm::LogicalResult verifyCache();
+    /// Verifies what the query is rotated by.
+    llvm::LogicalResult verifyRotation();
+    void addRotationConstraints(llvm::SmallVectorImpl<ExtentConstraint> &constraints);
+  }];
+}
+
+def Attn_RopeTablesOp : Attn_DestinationOp<"rope_tables",
+    [AttrSizedOperandSegments, Attn_Reify, Attn_Extents]> {
+  let summary = "cosines and sines that rows are turned by";
+  let description = [{
+    `cos[b, s, k]` and `sin[b, s, k]` are those of `position * frequencies[k]`,
+    the angle in f64, or the elements `[position, k]` of `tables`. `position` is
+    `offset + s` (offset 0 when absent) or `positions[b, s]`; in tables it is
+    clamped to their rows, and without rows the results are 0. Results `[S, P]`
+    are those of every batch element.
+
+    - C1: there are either `frequencies`, `[P]` of f64, or `tables`, two of
+      `[N, P]` of floats.
+    - C2: `cos` and `sin` have rank 2 or 3, f32 or f64 elements, equal shapes and
+      a static last extent.
+    - C3: at most one of `offset` and `positions` is given.
+    - C4: `positions` are i32 or i64, with the extents of `cos` but the last.
+    - C5: operands are all tensors or all memrefs; with tensors the results
+      are the outputs' types, with memrefs there are none.
+
+    ```mlir
+    %cos, %sin = attn.rope_tables frequencies(%f : tensor<32xf64>) offset(%past)
+      outs(%c, %s : tensor<?x32xf32>, tensor<?x32xf32>) -> tensor<?x32xf32>, tensor<?x32xf32>
+    ```
+  }];
+  let arguments = (ins Optional<AnyShaped>:$frequencies,
+    Optional<AnyShaped>:$cos_table, Optional<AnyShaped>:$sin_table,
+    Optional<Index>:$offset, Optional<AnyShaped>:$positions, AnyShaped:$cos,
+    AnyShaped:$sin);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    (`frequencies` `(` $frequencies^ `:` type($frequencies) `)`)?
+    (`tables` `(` $cos_table^ `,` $sin_table `:` type($cos_table) `,` type($sin_table) `)`)?
+    (`offset` `(` $offset^ `)`)?
+    (`positions` `(` $positions^ `:` type($positions) `)`)?
+    `outs` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)` attr-dict
+    (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+}
+
+def Attn_RotateOp : Attn_DestinationOp<"rotate", [Attn_Reify, Attn_Extents]> {
+  let summary = "turns pairs of features by given cosines and sines";
+  let description = [{
+    Pair `k < P` of row `s` is `(x, y)`, and becomes `(x cos - y sin,
+    x sin + y cos)` with the elements `[s, k]` of `cos` and `sin`, `[b, s, k]` of
+    rank 3; in f32 (f64 for f64), rounded once to the type of `dest`. Pairs are
+    those of `attn.rope` of the rotary dim `2P`; the remaining features pass
+    through. The tile form has rank 2, the rows of one head.
+
+    - C1: `source` is `[B, H, S, D]` or `[S, D]` of floats, and `dest` has its
+      extents and elements.
+    - C2: `cos` and `sin` are floats of equal shapes, `[S, P]` or, for a `source`
+      of rank 4, `[B, S, P]`.
+    - C3: `P` and `D` are static, and `2P` is positive and at most `D`.
+    - C4: operands are all tensors or all memrefs; with tensors the result is
+      the type of `dest`, with memrefs there is none.
+
+    ```mlir
+    %r = attn.rotate half ins(%x : tensor<?x8x?x64xf32>) by(%cos, %sin : tensor<?x32xf32>, tensor<?x32xf32>)
+      outs(%init : tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyShaped:$source, AnyShaped:$cos, AnyShaped:$sin,
+    AnyShaped:$dest, Attn_RopeLayoutAttr:$layout);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $layout `ins` `(` $source `:` type($source) `)`
+    `by` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)`
+    `outs` `(` $dest `:` type($dest) `)` attr-dict (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::MutableOperandRange getDpsInitsMutable() { return getDestMutable(); }
+    /// Pairs of features that turn.
+    int64_t getPairs() {
+      auto type = llvm::cast<mlir::ShapedType>(getCos().getType());
+      return type.getDimSize(type.getRank() - 1);
+    }
   }];
 }
 

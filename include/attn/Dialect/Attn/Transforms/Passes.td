@@ -41,6 +41,19 @@ def DecomposeProbabilityPass
                            "mlir::math::MathDialect", "mlir::tensor::TensorDialect"];
 }
 
+def FuseRopePass : Pass<"attn-fuse-rope", "mlir::func::FuncOp"> {
+  let summary = "rotates queries where attention packs them, keys in one pass";
+  let description = [{
+    Each `attn.rope` below f64 becomes `attn.rope_tables`, which heads, layers,
+    queries and keys share, and what turns features by them. If its result is
+    nothing but the query of attention, that is the attention itself, which
+    rotates the rows of a tile when it packs them. Otherwise it is an
+    `attn.rotate`, a pass of its own. A remark says which and why.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 def GenerateShapeFunctionsPass
     : Pass<"attn-generate-shape-functions", "mlir::ModuleOp"> {
   let summary = "adds the function that checks run-time extents of an entry";
