@@ -23,7 +23,8 @@ GRAPH = """
 !s = tensor<?x{heads}x{rows}x?xf32>
 func.func @attention(%q: !q {{attn.dims = ["B", "", "{rows_name}", ""]}}, %k: !k {{attn.dims = ["B", "", "S", ""]}},
                      %v: !k {{attn.dims = ["B", "", "S", ""]}}) -> !q {{
-  %s = attn.qk %q, %k : !q, !k -> !s
+  {inputs}
+  %s = attn.qk {query}, {key} : !q, !k -> !s
   %c = attn.scale %s by 0.125 : !s
   {ops}
   %p = attn.masked_softmax %c {mask} : !s
@@ -34,14 +35,16 @@ func.func @attention(%q: !q {{attn.dims = ["B", "", "{rows_name}", ""]}}, %k: !k
 
 
 class Graph:
-    """Attention over keys of 64 numbers, in a file. `ops` make what `mask` reads."""
+    """Attention over keys of 64 numbers, in a file. `ops` make what `mask` reads, `inputs` make `query` and `key`."""
 
-    def __init__(self, name, mask="", ops="", type="f32", heads=2, key_heads=2, rows="?"):
+    def __init__(self, name, mask="", ops="", type="f32", heads=2, key_heads=2, rows="?",
+                 inputs="", query="%q", key="%k"):
         self.name = name
         self.source = os.path.join(scratch, name + ".mlir")
         with open(self.source, "w") as file:
             file.write(GRAPH.format(heads=heads, key_heads=key_heads, rows=rows, type=type, mask=mask,
-                                    ops=ops, rows_name="S" if rows == "?" else ""))
+                                    ops=ops, rows_name="S" if rows == "?" else "",
+                                    inputs=inputs, query=query, key=key))
 
     def run(self, length, *options, batch=1):
         subprocess.run([os.path.join(tools, "attn-run"), self.source, "--require-fused",

@@ -202,6 +202,8 @@ LogicalResult attn::lowerRotate(RewriterBase &rewriter, RotateOp op,
   Columns columns(b, target.getLanes(), pairs, memrefs);
   VectorEmitter e(b, target.getIsa(), columns.getWidth());
   bool isHalf = op.getLayout() == RopeLayout::Half;
+  // A single pair is apart as it is.
+  bool isInterleaved = !isHalf && columns.getWidth() > 1;
 
   auto load = [&](Value memref, Value row, Value column) {
     return columns.convert(columns.load(memref, {row, column}), b.getF32Type());
@@ -216,7 +218,7 @@ LogicalResult attn::lowerRotate(RewriterBase &rewriter, RotateOp op,
     Value second = arith::AddIOp::create(
         b, first, e.index(isHalf ? pairs : columns.getWidth()));
     Value x = load(source, row, first), y = load(source, row, second);
-    if (!isHalf)
+    if (isInterleaved)
       std::tie(x, y) = e.deinterleave(x, y);
     Value cos = load(op.getCos(), row, pair),
           sin = load(op.getSin(), row, pair);
@@ -224,7 +226,7 @@ LogicalResult attn::lowerRotate(RewriterBase &rewriter, RotateOp op,
     Value along = arith::MulFOp::create(b, y, cos);
     Value newX = e.fma(x, cos, arith::NegFOp::create(b, across)),
           newY = e.fma(x, sin, along);
-    if (!isHalf)
+    if (isInterleaved)
       std::tie(newX, newY) = e.interleave(newX, newY);
     store(newX, row, first);
     store(newY, row, second);

@@ -92,22 +92,20 @@ struct CacheUpdateModel
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
     auto update = cast<CacheUpdateOp>(op);
-    FailureOr<Value> cache =
-        getBuffer(rewriter, update.getCache(), options, state);
-    FailureOr<Value> rows =
-        getBuffer(rewriter, update.getUpdate(), options, state);
-    if (failed(cache) || failed(rows))
-      return failure();
-    Value at = update.getAt();
-    if (isa<TensorType>(at.getType())) {
-      FailureOr<Value> buffer = getBuffer(rewriter, at, options, state);
+    CacheBuffers buffers{update.getCache(), update.getUpdate(), update.getAt(),
+                         update.getCos(), update.getSin()};
+    for (Value *value : {&buffers.cache, &buffers.update, &buffers.at,
+                         &buffers.cos, &buffers.sin}) {
+      if (!*value || !isa<TensorType>(value->getType()))
+        continue;
+      FailureOr<Value> buffer = getBuffer(rewriter, *value, options, state);
       if (failed(buffer))
         return failure();
-      at = *buffer;
+      *value = *buffer;
     }
     ImplicitLocOpBuilder b(op->getLoc(), rewriter);
-    emitCacheUpdate(b, *cache, *rows, at, update.getRolling());
-    replaceOpWithBufferizedValues(rewriter, op, *cache);
+    emitCacheUpdate(b, update, buffers);
+    replaceOpWithBufferizedValues(rewriter, op, buffers.cache);
     return success();
   }
 };

@@ -16,8 +16,9 @@
 using namespace mlir;
 using namespace attn;
 
-void attn::emitCacheUpdate(ImplicitLocOpBuilder &b, Value cache, Value update,
-                           Value at, bool rolling) {
+void attn::emitCacheUpdate(ImplicitLocOpBuilder &b, CacheUpdateOp op,
+                           CacheBuffers buffers) {
+  Value cache = buffers.cache, update = buffers.update, at = buffers.at;
   IndexBuilder x{b};
   OpBuilder::InsertionGuard guard(b);
   auto tasks = scf::ForallOp::create(
@@ -41,13 +42,18 @@ void attn::emitCacheUpdate(ImplicitLocOpBuilder &b, Value cache, Value update,
   at = max(at, x.sub(zero, count));
   auto copy = [&](Value first, Value to, Value length) {
     length = max(length, zero);
-    memref::CopyOp::create(b, viewRows(b, update, own, first, length),
-                           viewRows(b, cache, own, to, length));
+    Value from = viewRows(b, buffers.update, own, first, length);
+    Value into = viewRows(b, buffers.cache, own, to, length);
+    if (op.getLayout())
+      emitRotation(b, from, into, buffers.cos, buffers.sin, *op.getLayout(),
+                   own[0], first, length);
+    else
+      memref::CopyOp::create(b, from, into);
   };
   // The first row whose position is not negative.
   Value first = max(x.sub(zero, at), zero);
   Value begin = max(at, zero), length = x.sub(count, first);
-  if (!rolling) {
+  if (!op.getRolling()) {
     begin = x.min(begin, rows);
     copy(first, begin, x.min(length, x.sub(rows, begin)));
     return;

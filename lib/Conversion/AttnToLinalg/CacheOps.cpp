@@ -95,8 +95,11 @@ Results attn::lower(TensorLoops &build, QuantizeOp op) {
 
 Value attn::lower(TensorLoops &build, CacheUpdateOp op) {
   auto type = cast<RankedTensorType>(op.getCache().getType());
-  Value rows = build.dim(op.getCache(), 2),
-        count = build.dim(op.getUpdate(), 2);
+  Value update = op.getUpdate();
+  if (op.getLayout())
+    update =
+        buildRotation(build, update, *op.getLayout(), op.getCos(), op.getSin());
+  Value rows = build.dim(op.getCache(), 2), count = build.dim(update, 2);
   bool perElement = isa<ShapedType>(op.getAt().getType());
   return build.map(
       build.sizes(op.getCache()), type.getElementType(), op.getCache(),
@@ -126,6 +129,6 @@ Value attn::lower(TensorLoops &build, CacheUpdateOp op) {
             b.logicalAnd(b.compare(CmpIPredicate::sge, row, b.index(0)),
                          b.compare(CmpIPredicate::slt, row, count));
         at[2] = row;
-        return b.select(inside, b.loadClamped(op.getUpdate(), at), b.inputs[0]);
+        return b.select(inside, b.loadClamped(update, at), b.inputs[0]);
       });
 }

@@ -49,6 +49,16 @@ func.func @mask_and_bias(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %m:
   return %o : tensor<?x8x?x64xf32>
 }
 
+// Angles, and tables by numbers that the caller gives.
+func.func @rope(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %i: tensor<?x?xi64>, %t: tensor<?x9xf32>, %n: index) -> tensor<?x8x?x64xf32> {
+  %rq = attn.rope %q half rotary_dim 20 offset(%n) : tensor<?x8x?x64xf32>
+  %rk = attn.rope %k interleaved rotary_dim 18 positions(%i : tensor<?x?xi64>) tables(%t, %t : tensor<?x9xf32>, tensor<?x9xf32>) : tensor<?x2x?x64xf32>
+  %s = attn.qk %rq, %rk : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<?x8x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<?x8x?x?xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
 // exp, log, sine, cosine and error function of a score.
 func.func @math_of_scores(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>) -> tensor<?x8x?x64xf32> {
   %s = attn.qk %q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x8x?x?xf32>

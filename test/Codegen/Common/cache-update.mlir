@@ -27,3 +27,19 @@ func.func @read_elsewhere(%cache: tensor<1x2x8x4xf32>, %new: tensor<1x2x1x4xf32>
   %1 = arith.addf %0, %cache : tensor<1x2x8x4xf32>
   return %0, %1 : tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>
 }
+
+// -----
+
+// Rows that turn are written to where they belong.
+// CHECK-LABEL: func.func @rotated
+// CHECK-SAME: %[[CACHE:[^:]*]]: memref<1x2x?x4xf32, {{.*}}>, %[[NEW:[^:]*]]: memref<1x2x?x4xf32, {{.*}}>, %[[AT:[^:]*]]: index, %[[T:[^:]*]]: memref<?x2xf32, {{.*}}>, %[[OUT:[^:]*]]: memref<1x2x?x4xf32>
+// CHECK-NOT: memref.alloc
+// CHECK: scf.forall
+// CHECK: %[[FROM:.*]] = memref.subview %[[NEW]]
+// CHECK: %[[TO:.*]] = memref.subview %[[OUT]]
+// CHECK: %[[COS:.*]] = memref.subview %[[T]]
+// CHECK: attn.rotate half ins(%[[FROM]] : {{.*}}) by(%[[COS]], %{{.*}} : {{.*}}) outs(%[[TO]] : {{.*}})
+func.func @rotated(%cache: tensor<1x2x?x4xf32>, %new: tensor<1x2x?x4xf32>, %at: index, %t: tensor<?x2xf32>) -> tensor<1x2x?x4xf32> {
+  %0 = attn.cache_update %cache, %new at(%at : index) rotated half(%t, %t : tensor<?x2xf32>, tensor<?x2xf32>) : tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>
+  return %0 : tensor<1x2x?x4xf32>
+}

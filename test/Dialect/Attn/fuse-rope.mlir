@@ -36,12 +36,12 @@ func.func @prefill(%q: !q, %k: !k, %v: !k) -> !q {
 !k = tensor<?x2x?x64xbf16>
 !s = tensor<?x8x?x?xf32>
 
-// Unknown lengths are asked of what is rotated, and position ids give each
-// batch element tables of its own.
+// Position ids give each batch element tables of its own, which are as long as
+// they are.
 // CHECK-LABEL: func.func @ids
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<?x8x?x64xbf16>, %[[K:[^:]*]]: tensor<?x2x?x64xbf16>, %[[I:[^:]*]]: tensor<?x?xi64>
-// CHECK-DAG: %[[B:.*]] = tensor.dim %[[Q]], %c0
-// CHECK-DAG: %[[N:.*]] = tensor.dim %[[Q]], %c2
+// CHECK-DAG: %[[B:.*]] = tensor.dim %[[I]], %c0
+// CHECK-DAG: %[[N:.*]] = tensor.dim %[[I]], %c1
 // CHECK: %[[E:.*]] = tensor.empty(%[[B]], %[[N]]) : tensor<?x?x32xf32>
 // CHECK: %[[T:.*]]:2 = attn.rope_tables frequencies({{.*}}) positions(%[[I]] : tensor<?x?xi64>) outs(%[[E]], %[[E]] : {{.*}}) -> tensor<?x?x32xf32>, tensor<?x?x32xf32>
 // CHECK: attn.attention ins(%[[Q]], %[[K]], %{{.*}}) {{.*}} rotated interleaved(%[[T]]#0, %[[T]]#1 : tensor<?x?x32xf32>, tensor<?x?x32xf32>)
@@ -61,13 +61,13 @@ func.func @ids(%q: !q, %k: !k, %i: tensor<?x?xi64>) -> !q {
 !t = tensor<?x32xf16>
 !s = tensor<1x8x1x?xf32>
 
-// Keys on their way into a cache turn before, by given tables.
+// Keys turn on their way into a cache, by given tables.
 // CHECK-LABEL: func.func @cached
 // CHECK: %[[T:.*]]:2 = attn.rope_tables tables(%{{.*}}, %{{.*}} : tensor<?x32xf16>, tensor<?x32xf16>) offset(%{{.*}}) outs({{.*}}) -> tensor<1x32xf32>, tensor<1x32xf32>
-// CHECK: %[[R:.*]] = attn.rotate half {{.*}} by(%[[T]]#0, %[[T]]#1
-// CHECK: attn.cache_update %{{.*}}, %[[R]] at
+// CHECK-NOT: attn.rotate
+// CHECK: attn.cache_update %{{.*}}, %{{.*}} at(%{{.*}} : index) rotated half(%[[T]]#0, %[[T]]#1 : tensor<1x32xf32>, tensor<1x32xf32>)
 // CHECK: attn.attention {{.*}} rotated half(%[[T]]#0, %[[T]]#1
-// REMARK-DAG: rope | {{.*}}Function=cached {{.*}}attn.rope is a pass of its own: its result has users other than fused attention
+// REMARK-DAG: rope | {{.*}}Function=cached {{.*}}attn.rope is part of how the cache takes new rows
 func.func @cached(%q: !q, %k: !k, %cache: !c, %n: index, %cos: !t, %sin: !t) -> (!q, !c) {
   %rq = attn.rope %q half rotary_dim 64 offset(%n) tables(%cos, %sin : !t, !t) : !q
   %rk = attn.rope %k half rotary_dim 64 offset(%n) tables(%cos, %sin : !t, !t) : !k
@@ -85,6 +85,8 @@ func.func @cached(%q: !q, %k: !k, %cache: !c, %n: index, %cos: !t, %sin: !t) -> 
 
 // A query that is a result too, or the key too, exists as a whole.
 // CHECK-LABEL: func.func @shared
+// REMARK-DAG: rope | {{.*}}Function=shared {{.*}}attn.rope is a pass of its own: its result has users other than fused attention or one cache
+// REMARK-DAG: rope | {{.*}}Function=shared {{.*}}attn.rope is a pass of its own: keys turn once for all tiles of queries
 // CHECK-COUNT-2: attn.rotate
 // CHECK-NOT: rotated
 // CHECK: return

@@ -136,7 +136,7 @@ func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
 // attention C6: at least one output
 func.func @c6_none(%q: tensor<1x4x4x64xf32>) {
   // expected-error @+1 {{must have one or two outputs, got 0 (C6)}}
-  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}> ({}, {}, {})
+  "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {}, {})
       : (tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) -> ()
   return
 }
@@ -427,7 +427,7 @@ func.func @c15_rank(%q: tensor<1x8x4x64xf32>, %w: tensor<f32>) {
 
 // attention C16: cosines, sines and a layout
 func.func @c16(%q: tensor<1x8x4x64xf32>, %t: tensor<4x32xf32>) {
-  // expected-error @+1 {{query_cos, query_sin and query_layout are given together (C16)}}
+  // expected-error @+1 {{query_cos, query_sin and a layout are given together (C16)}}
   %0 = "attn.attention"(%q, %q, %q, %q, %t, %t) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1>, scale = 1.0 : f64}> ({}, {}, {})
       : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<4x32xf32>, tensor<4x32xf32>) -> tensor<1x8x4x64xf32>
   return

@@ -182,3 +182,30 @@ func.func @pack_c3_floats(%s: memref<?x8xf32>, %d: memref<16x8xf32>, %x: memref<
   attn.pack ins(%s : memref<?x8xf32>) outs(%d : memref<16x8xf32>) scales(%x : memref<?xf32>) factor 1.0
   return
 }
+
+// -----
+
+// cache_update C5: of the rows of the update
+func.func @update_c5(%c: tensor<2x3x9x8xf32>, %u: tensor<2x3x4x8xf32>, %at: index, %t: tensor<9x4xf32>) {
+  // expected-error @+1 {{row count of cos is 9 but row count of update is 4 (C5)}}
+  %0 = attn.cache_update %c, %u at(%at : index) rotated half(%t, %t : tensor<9x4xf32>, tensor<9x4xf32>) : tensor<2x3x9x8xf32>, tensor<2x3x4x8xf32>
+  return
+}
+
+// -----
+
+// cache_update C5: features, which scales have none of
+func.func @update_c5_rank(%c: tensor<2x3x9xf32>, %u: tensor<2x3x4xf32>, %at: index, %t: tensor<4x4xf32>) {
+  // expected-error @+1 {{what turns must be a tensor or memref of rank 4, got 'tensor<2x3x4xf32>' (C5)}}
+  %0 = attn.cache_update %c, %u at(%at : index) rotated half(%t, %t : tensor<4x4xf32>, tensor<4x4xf32>) : tensor<2x3x9xf32>, tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+// cache_update C5: that are floats
+func.func @update_c5_integers(%c: tensor<2x3x9x8xi8>, %u: tensor<2x3x4x8xi8>, %at: index, %t: tensor<4x4xf32>) {
+  // expected-error @+1 {{what turns must have a float element type, got 'i8' (C5)}}
+  %0 = attn.cache_update %c, %u at(%at : index) rotated half(%t, %t : tensor<4x4xf32>, tensor<4x4xf32>) : tensor<2x3x9x8xi8>, tensor<2x3x4x8xi8>
+  return
+}

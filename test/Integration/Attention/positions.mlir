@@ -169,3 +169,18 @@ func.func @cached(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["
   %o = attn.weighted_sum %p, %vs : !s, !q -> !q
   return %o, %ks, %vs : !q, !q, !q
 }
+
+// New rows turn on their way into a rolling cache, whose end some of them go over,
+// by numbers of their own.
+// REDEFINE: %{function} = rolling
+// REDEFINE: %{more} = --input=random --input=random --dim=S=7 --dim=N=10
+// RUN: %{checked}
+func.func @rolling(%k: !q {attn.dims = ["", "", "S", ""]}, %keys: !q {attn.dims = ["", "", "N", ""]},
+                   %ids: tensor<1x?xi32> {attn.dims = ["", "S"]}, %cos: tensor<9x3xf32>, %sin: tensor<9x3xf32>) -> (!q, !q) {
+  %past = arith.constant 28 : index
+  %rk = attn.rope %k interleaved rotary_dim 6 positions(%ids : tensor<1x?xi32>) tables(%cos, %sin : tensor<9x3xf32>, tensor<9x3xf32>) : !q
+  %a = attn.cache_update %keys, %rk at(%past : index) rolling : !q, !q
+  %rl = attn.rope %k half rotary_dim 4 offset(%past) : !q
+  %b = attn.cache_update %keys, %rl at(%past : index) rolling : !q, !q
+  return %a, %b : !q, !q
+}

@@ -107,6 +107,64 @@ TEST_P(Rope, FarPositions) {
   }
 }
 
+/// The steps that fusion makes of it: tables and rotations, and attention that
+/// rotates its queries.
+TEST_P(Rope, Steps) {
+  for (bool half : {true, false}) {
+    std::string t = headsType(8), layout = half ? "half" : "interleaved",
+                c = "tensor<?x3xf32>", b = "tensor<?x?x3xf32>";
+    auto module = compileTwin(
+        "func.func @f(%x: " + t +
+        ", %f: tensor<3xf64>, %ids: "
+        "tensor<?x?xi64>, %b: " +
+        b + ", %cos: " + c + ", %sin: " + c + ", %past: index, %c: " + c +
+        ") -> (" + t + ", " + t + ", " + t +
+        ") {\n%i:2 = attn.rope_tables frequencies(%f : tensor<3xf64>) "
+        "positions(%ids : tensor<?x?xi64>) outs(%b, %b : " +
+        b + ", " + b + ") -> " + b + ", " + b +
+        "\n%t:2 = attn.rope_tables tables(%cos, %sin : " + c + ", " + c +
+        ") offset(%past) outs(%c, %c : " + c + ", " + c + ") -> " + c + ", " +
+        c + "\n%r = attn.rotate " + layout + " ins(%x : " + t +
+        ") by(%i#0, %i#1 : " + b + ", " + b + ") outs(%x : " + t + ") -> " + t +
+        "\n%s = attn.rotate " + layout + " ins(%x : " + t +
+        ") by(%t#0, %t#1 : " + c + ", " + c + ") outs(%x : " + t + ") -> " + t +
+        "\n%o = attn.attention ins(%x, %s, %x : " + t + ", " + t + ", " + t +
+        ") outs(%x : " + t + ") scale 0.5 rotated " + layout +
+        "(%i#0, %i#1 : " + b + ", " + b + ") -> " + t +
+        "\nreturn %r, %s, %o : " + t + ", " + t + ", " + t + "\n}\n");
+    ASSERT_TRUE(module);
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall call = this->call();
+      Tensor64 x = call.floats({batch, 3, rows, 8});
+      reference::RopeOptions ids, tables;
+      ids.layout = half ? reference::RopeLayout::Half
+                        : reference::RopeLayout::Interleaved;
+      ids.rotaryDim = 6;
+      ids.base = 1000.0;
+      tables = ids;
+      call.add(ElementType::f64, llvm::ArrayRef<int64_t>{3},
+               [](int64_t k) { return std::pow(1000.0, -2.0 * k / 6); });
+      ids.positionIds = call.add(ElementType::i64, {batch, rows},
+                                 [](int64_t n) { return 41 * n - 60; });
+      call.floats({batch, rows, 3});
+      tables.cosTable = call.floats({kTableRows, 3});
+      tables.sinTable = call.floats({kTableRows, 3});
+      tables.offset = kOffset;
+      call.index(kOffset);
+      call.floats({rows, 3});
+      Tensor64 byIds = llvm::cantFail(reference::rope(x, ids));
+      Tensor64 byTables = llvm::cantFail(reference::rope(x, tables));
+      reference::AttentionOptions options;
+      options.scale = 0.5;
+      call.expect(
+          *module,
+          {byIds, byTables,
+           llvm::cantFail(reference::attention(byIds, byTables, x, options)).o},
+          spreadOf(8));
+    }
+  }
+}
+
 INSTANTIATE_TWIN_TESTS(Rope);
 
 } // namespace

@@ -342,7 +342,10 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyHeadDim(*this, "value", getValue(), "C2")) ||
-      failed(verifyRotation()) || failed(verifyExtents(*this)))
+      failed(verifyRotation(*this, getQueryCos(), "query_cos", getQuerySin(),
+                            "query_sin", getQueryLayoutAttr(), getQuery(),
+                            "C16")) ||
+      failed(verifyExtents(*this)))
     return failure();
   if (failed(verifyFinite(*this, "scale", getScale(), false, "C7",
                           getScoreType())))

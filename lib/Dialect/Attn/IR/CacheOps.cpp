@@ -30,6 +30,9 @@ LogicalResult CacheUpdateOp::verify() {
     return emitOpError() << "element type of cache is "
                          << cache.getElementType() << " but of update is "
                          << update.getElementType() << " (C1)";
+  if (failed(verifyRotation(*this, getCos(), "cos", getSin(), "sin",
+                            getLayoutAttr(), getUpdate(), "C5")))
+    return failure();
   return verifyExtents(*this);
 }
 
@@ -53,6 +56,8 @@ void CacheUpdateOp::getExtentConstraints(
   if (isa<ShapedType>(getAt().getType()))
     constraints.push_back({"C4", ExtentRelation::Equal, getAt(), 0, getCache(),
                            0, "batch extent", "at", "cache"});
+  addRotationConstraints(constraints, "C5", getCos(), "cos", getSin(), "sin",
+                         getUpdate(), "update");
 }
 
 CacheUpdateOp CacheUpdateOp::getFirstOf(Value result) {

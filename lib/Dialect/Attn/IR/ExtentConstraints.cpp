@@ -212,7 +212,8 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
     equal("C11", getSink(), 0, q, 1, "head count", "sink", "query");
   if (getAdditive())
     addAdditiveWeight(constraints, "C15", getAdditive(), "additive", q);
-  addRotationConstraints(constraints);
+  addRotationConstraints(constraints, "C16", getQueryCos(), "query_cos",
+                         getQuerySin(), "query_sin", q, "query");
 }
 
 void OnlineAttentionOp::getExtentConstraints(Constraints &constraints) {

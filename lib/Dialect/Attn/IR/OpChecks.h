@@ -13,7 +13,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_IR_OPCHECKS_H
 #define ATTN_LIB_DIALECT_ATTN_IR_OPCHECKS_H
 
-#include "attn/Dialect/Attn/IR/AttnInterfaces.h"
+#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -73,6 +73,18 @@ llvm::LogicalResult verifyDestination(mlir::DestinationStyleOpInterface op,
 void nameProgramArguments(mlir::Region &region,
                           mlir::OpAsmSetValueNameFn setName,
                           llvm::StringRef value = "score");
+
+/// What the rows of `rows [B, H, S, D]` may be rotated by: `cos`, `sin` and
+/// `layout`, all of them or none.
+llvm::LogicalResult verifyRotation(mlir::Operation *op, mlir::Value cos,
+                                   llvm::StringRef cosName, mlir::Value sin,
+                                   llvm::StringRef sinName,
+                                   RopeLayoutAttr layout, mlir::Value rows,
+                                   llvm::StringRef label);
+void addRotationConstraints(
+    llvm::SmallVectorImpl<ExtentConstraint> &constraints, llvm::StringRef label,
+    mlir::Value cos, llvm::StringRef cosName, mlir::Value sin,
+    llvm::StringRef sinName, mlir::Value rows, llvm::StringRef rowsName);
 
 void getDestinationEffects(
     mlir::DestinationStyleOpInterface op,

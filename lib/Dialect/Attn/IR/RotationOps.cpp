@@ -186,26 +186,34 @@ void RotateOp::getEffects(Effects &effects) {
 }
 
 //===----------------------------------------------------------------------===//
-// attention
+// Ops that rotate besides
 //===----------------------------------------------------------------------===//
 
-LogicalResult AttentionOp::verifyRotation() {
-  if (!getQueryCos() != !getQuerySin() || !getQueryCos() != !getQueryLayout())
-    return emitOpError("query_cos, query_sin and query_layout are given "
-                       "together (C16)");
-  if (!getQueryCos())
+LogicalResult attn::verifyRotation(Operation *op, Value cos, StringRef cosName,
+                                   Value sin, StringRef sinName,
+                                   RopeLayoutAttr layout, Value rows,
+                                   StringRef label) {
+  if (!cos != !sin || !cos != !layout)
+    return op->emitOpError()
+           << cosName << ", " << sinName << " and a layout are given together ("
+           << label << ")";
+  if (!cos)
     return success();
-  if (failed(verifyTurns(*this, getQueryCos(), "query_cos", getQuerySin(),
-                         "query_sin", "C16")))
+  if (failed(verifyShaped(op, "what turns", rows, 4, label)) ||
+      failed(verifyTurns(op, cos, cosName, sin, sinName, label)))
     return failure();
-  return verifyPairCount(*this, getQueryCos(), "query_cos", getQuery(), "C16");
+  if (shapedType(rows).isDynamicDim(3))
+    return op->emitOpError() << "last extent of what turns must be static, got "
+                             << rows.getType() << " (" << label << ")";
+  return verifyPairCount(op, cos, cosName, rows, label);
 }
 
-void AttentionOp::addRotationConstraints(Constraints &constraints) {
-  if (!getQueryCos())
+void attn::addRotationConstraints(Constraints &constraints, StringRef label,
+                                  Value cos, StringRef cosName, Value sin,
+                                  StringRef sinName, Value rows,
+                                  StringRef rowsName) {
+  if (!cos)
     return;
-  addTurns(constraints, "C16", getQueryCos(), "query_cos", getQuerySin(),
-           "query_sin");
-  addRows(constraints, "C16", getQueryCos(), "query_cos", getQuery(), 2,
-          "query");
+  addTurns(constraints, label, cos, cosName, sin, sinName);
+  addRows(constraints, label, cos, cosName, rows, 2, rowsName);
 }

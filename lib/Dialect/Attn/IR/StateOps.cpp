@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpChecks.h"
-#include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
 

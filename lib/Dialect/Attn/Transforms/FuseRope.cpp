@@ -8,7 +8,8 @@
 //
 // The angles of a row are those of all its heads: they become tables, which ops
 // of the same positions share. Queries are read once a tile and can turn on
-// their way into it. Keys are read by every tile, so they turn once before.
+// their way into it, and new rows of a cache on their way there. Other keys are
+// read by every tile, so they turn once before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,6 +43,18 @@ bool isQuery(OpOperand &use) {
          !attention.getQueryLayout();
 }
 
+/// The cache update that takes the result of `rope`, if nothing else does.
+CacheUpdateOp getOnlyUpdate(RopeOp rope) {
+  if (!rope.getResult().hasOneUse())
+    return {};
+  OpOperand &use = *rope.getResult().use_begin();
+  auto update = dyn_cast<CacheUpdateOp>(use.getOwner());
+  bool isTaken =
+      update && !update.getLayout() &&
+      use.getOperandNumber() == update.getUpdateMutable().getOperandNumber();
+  return isTaken ? update : CacheUpdateOp();
+}
+
 /// Why `rope` is a pass of its own, or empty.
 StringRef whyNotFused(RopeOp rope) {
   bool isKey = false, isOther = false;
@@ -54,21 +67,25 @@ StringRef whyNotFused(RopeOp rope) {
     (asKey ? isKey : isOther) = true;
   }
   if (isOther)
-    return "its result has users other than fused attention";
+    return "its result has users other than fused attention or one cache";
   if (isKey)
     return "keys turn once for all tiles of queries";
   return rope.getResult().use_empty() ? "its result has no users" : "";
 }
 
-void remarkFusion(RopeOp rope, StringRef reason) {
-  auto options = remark::RemarkOpts::name("rope").category("attn").function(
+remark::RemarkOpts remarkOptions(RopeOp rope) {
+  return remark::RemarkOpts::name("rope").category("attn").function(
       rope->getParentOfType<func::FuncOp>().getSymName());
-  if (reason.empty())
-    remark::passed(rope.getLoc(), options)
-        << "attn.rope is part of how attention packs its queries";
-  else
-    remark::analysis(rope.getLoc(), options)
-        << ("attn.rope is a pass of its own: " + reason).str();
+}
+
+void remarkFused(RopeOp rope, const Twine &how) {
+  remark::passed(rope.getLoc(), remarkOptions(rope))
+      << ("attn.rope is part of how " + how).str();
+}
+
+void remarkAlone(RopeOp rope, const Twine &reason) {
+  remark::analysis(rope.getLoc(), remarkOptions(rope))
+      << ("attn.rope is a pass of its own: " + reason).str();
 }
 
 class Lowering {
@@ -85,20 +102,12 @@ public:
       if (isa<tensor::DimOp>(use.getOwner()))
         rewriter.modifyOpInPlace(use.getOwner(),
                                  [&] { use.set(rope.getInput()); });
-    StringRef reason = whyNotFused(rope);
-    remarkFusion(rope, reason);
     emitTables();
-    if (!reason.empty()) {
-      Value init = tensor::EmptyOp::create(
-          b, tensor::getMixedSizes(b, b.getLoc(), rope.getInput()),
-          getElementTypeOrSelf(rope.getInput().getType()));
-      if (init.getType() != rope.getType())
-        init = tensor::CastOp::create(b, rope.getType(), init);
-      auto rotate = RotateOp::create(b, rope.getType(), rope.getInput(), cos,
-                                     sin, init, rope.getLayout());
-      rewriter.replaceOp(rope, rotate.getResult());
-      return;
-    }
+    if (CacheUpdateOp update = getOnlyUpdate(rope))
+      return fuseInto(update);
+    if (StringRef reason = whyNotFused(rope); !reason.empty())
+      return rotateAlone(reason);
+    remarkFused(rope, "attention packs its queries");
     for (OpOperand &use :
          llvm::make_early_inc_range(rope.getResult().getUses())) {
       auto attention = cast<AttentionOp>(use.getOwner());
@@ -113,15 +122,39 @@ public:
   }
 
 private:
+  void fuseInto(CacheUpdateOp update) {
+    remarkFused(rope, "the cache takes new rows");
+    rewriter.modifyOpInPlace(update, [&] {
+      update.getUpdateMutable().assign(rope.getInput());
+      update.getCosMutable().assign(cos);
+      update.getSinMutable().assign(sin);
+      update.setLayout(rope.getLayout());
+    });
+    rewriter.eraseOp(rope);
+  }
+
+  void rotateAlone(StringRef reason) {
+    remarkAlone(rope, reason);
+    Value init = tensor::EmptyOp::create(
+        b, tensor::getMixedSizes(b, b.getLoc(), rope.getInput()),
+        getElementTypeOrSelf(rope.getInput().getType()));
+    if (init.getType() != rope.getType())
+      init = tensor::CastOp::create(b, rope.getType(), init);
+    auto rotate = RotateOp::create(b, rope.getType(), rope.getInput(), cos, sin,
+                                   init, rope.getLayout());
+    rewriter.replaceOp(rope, rotate.getResult());
+  }
+
   void emitTables() {
     auto pairs = static_cast<int64_t>(rope.getRotaryDim() / 2);
-    SmallVector<OpFoldResult> input =
-        tensor::getMixedSizes(b, b.getLoc(), rope.getInput());
     SmallVector<OpFoldResult> sizes;
     // Angles of numbers that the caller gives are those of a batch element.
-    if (rope.getPositionIds())
-      sizes.push_back(input[0]);
-    sizes.append({input[2], b.getIndexAttr(pairs)});
+    // Ropes of the same numbers share tables whatever they rotate.
+    if (Value positions = rope.getPositionIds())
+      sizes = tensor::getMixedSizes(b, b.getLoc(), positions);
+    else
+      sizes.push_back(tensor::getMixedSize(b, b.getLoc(), rope.getInput(), 2));
+    sizes.push_back(b.getIndexAttr(pairs));
     Value init = tensor::EmptyOp::create(b, sizes, b.getF32Type());
     Value frequencies;
     if (!rope.getCos())
@@ -155,7 +188,7 @@ class FuseRopePass : public attn::impl::FuseRopePassBase<FuseRopePass> {
     IRRewriter rewriter(&getContext());
     SmallVector<RopeOp> ropes;
     getOperation().walk([&](RopeOp op) {
-      // f64 has no kernels.
+      // Kernels turn in f32; f64 is left to the loops.
       if (!getElementTypeOrSelf(op.getInput().getType()).isF64())
         ropes.push_back(op);
     });

@@ -553,7 +553,8 @@ def Attn_WeightedSumOp : Attn_Op<"weighted_sum",
 //===----------------------------------------------------------------------===//
 
 def Attn_CacheUpdateOp : Attn_Op<"cache_update",
-    [Pure, AllTypesMatch<["cache", "result"]>, Attn_Reify, Attn_Extents]> {
+    [Pure, AttrSizedOperandSegments, AllTypesMatch<["cache", "result"]>,
+     Attn_Reify, Attn_Extents]> {
   let summary = "writes new keys, values or scales into a cache";
   let description = [{
     `result[b, h, at(b) + s, ...] = update[b, h, s, ...]` for the rows `s` of
@@ -567,17 +568,25 @@ def Attn_CacheUpdateOp : Attn_Op<"cache_update",
     An entry that returns the updated cache writes new rows alone when the caller
     gives the buffer of the cache for the result too.
 
+    With `rotated half(%cos, %sin)`, or `interleaved`, rows of `update` are turned
+    on their way, as by `attn.rotate`.
+
     - C1: `cache` and `update` have one rank, 3 or 4, and one element type.
     - C2: extents of `cache` and `update` are equal but for the third.
     - C3: `update` has at most as many rows as `cache`.
     - C4: a tensor of positions has extent `B`.
+    - C5: `cos` and `sin` are given with `layout`, for float rows of rank 4, and
+      are `[S, P]` or `[B, S, P]` for the `S` rows of `update` and a static `P`
+      that is at most half of its last extent.
 
     ```mlir
     %c = attn.cache_update %cache, %k at(%past : index) : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>
     ```
   }];
   let arguments = (ins Attn_CacheTensor:$cache, Attn_CacheTensor:$update,
-    Attn_Offset:$at, UnitAttr:$rolling);
+    Attn_Offset:$at, Optional<TensorRankOf<[AnyFloat], [2, 3]>>:$cos,
+    Optional<TensorRankOf<[AnyFloat], [2, 3]>>:$sin, UnitAttr:$rolling,
+    OptionalAttr<Attn_RopeLayoutAttr>:$layout);
   let results = (outs Attn_CacheTensor:$result);
   let extraClassDeclaration = [{
     /// The update that `result` begins with: the first of those that make it,
@@ -587,6 +596,7 @@ def Attn_CacheUpdateOp : Attn_Op<"cache_update",
   }];
   let assemblyFormat = [{
     $cache `,` $update `at` `(` $at `:` type($at) `)` (`rolling` $rolling^)?
+    (`rotated` $layout^ `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)`)?
     attr-dict `:` type($cache) `,` type($update)
   }];
   let hasVerifier = 1;
@@ -802,9 +812,6 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     mlir::FloatType getScoreType();
     /// Verifies the block table and the scales of integers.
     llvm::LogicalResult verifyCache();
-    /// Verifies what the query is rotated by.
-    llvm::LogicalResult verifyRotation();
-    void addRotationConstraints(llvm::SmallVectorImpl<ExtentConstraint> &constraints);
   }];
 }
 

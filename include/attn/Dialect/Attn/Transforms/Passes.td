@@ -42,12 +42,13 @@ def DecomposeProbabilityPass
 }
 
 def FuseRopePass : Pass<"attn-fuse-rope", "mlir::func::FuncOp"> {
-  let summary = "rotates queries where attention packs them, keys in one pass";
+  let summary = "rotates queries where they are packed, new rows on their way";
   let description = [{
     Each `attn.rope` below f64 becomes `attn.rope_tables`, which heads, layers,
     queries and keys share, and what turns features by them. If its result is
     nothing but the query of attention, that is the attention itself, which
-    rotates the rows of a tile when it packs them. Otherwise it is an
+    rotates the rows of a tile when it packs them; if it is nothing but the new
+    rows of a cache, they are rotated on their way there. Otherwise it is an
     `attn.rotate`, a pass of its own. A remark says which and why.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect",
