@@ -29,7 +29,7 @@ module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l
 // CHECK: vector.store %{{.*}} : memref<?x48xf32>, vector<8xf32>
 // CHECK-NOT: attn.
 func.func @half(%x: memref<?x48xf32>, %y: memref<?x48xf32>, %c: memref<?x20xf32>, %s: memref<?x20xf32>) {
-  attn.rotate half ins(%x : memref<?x48xf32>) by(%c, %s : memref<?x20xf32>, memref<?x20xf32>) outs(%y : memref<?x48xf32>)
+  attn.rotate ins(%x : memref<?x48xf32>) by half(%c, %s : memref<?x20xf32>, memref<?x20xf32>) outs(%y : memref<?x48xf32>)
   return
 }
 
@@ -43,7 +43,7 @@ func.func @half(%x: memref<?x48xf32>, %y: memref<?x48xf32>, %c: memref<?x20xf32>
 // CHECK: vector.shuffle %{{.*}}, %{{.*}} [2, 6, 3, 7]
 // CHECK-COUNT-2: arith.truncf {{.*}} : vector<4xf32> to vector<4xbf16>
 func.func @interleaved(%x: memref<?x8xbf16>, %y: memref<?x8xbf16>, %c: memref<?x4xf32>, %s: memref<?x4xf32>) {
-  attn.rotate interleaved ins(%x : memref<?x8xbf16>) by(%c, %s : memref<?x4xf32>, memref<?x4xf32>) outs(%y : memref<?x8xbf16>)
+  attn.rotate ins(%x : memref<?x8xbf16>) by interleaved(%c, %s : memref<?x4xf32>, memref<?x4xf32>) outs(%y : memref<?x8xbf16>)
   return
 }
 
@@ -53,7 +53,7 @@ func.func @interleaved(%x: memref<?x8xbf16>, %y: memref<?x8xbf16>, %c: memref<?x
 // CHECK-NOT: vector.load
 // CHECK: memref.store
 func.func @strided(%x: memref<?x8xf32, strided<[1, ?]>>, %y: memref<?x8xf32>, %c: memref<?x4xf32>, %s: memref<?x4xf32>) {
-  attn.rotate half ins(%x : memref<?x8xf32, strided<[1, ?]>>) by(%c, %s : memref<?x4xf32>, memref<?x4xf32>) outs(%y : memref<?x8xf32>)
+  attn.rotate ins(%x : memref<?x8xf32, strided<[1, ?]>>) by half(%c, %s : memref<?x4xf32>, memref<?x4xf32>) outs(%y : memref<?x8xf32>)
   return
 }
 

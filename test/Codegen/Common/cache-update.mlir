@@ -38,7 +38,7 @@ func.func @read_elsewhere(%cache: tensor<1x2x8x4xf32>, %new: tensor<1x2x1x4xf32>
 // CHECK: %[[FROM:.*]] = memref.subview %[[NEW]]
 // CHECK: %[[TO:.*]] = memref.subview %[[OUT]]
 // CHECK: %[[COS:.*]] = memref.subview %[[T]]
-// CHECK: attn.rotate half ins(%[[FROM]] : {{.*}}) by(%[[COS]], %{{.*}} : {{.*}}) outs(%[[TO]] : {{.*}})
+// CHECK: attn.rotate ins(%[[FROM]] : {{.*}}) by half(%[[COS]], %{{.*}} : {{.*}}) outs(%[[TO]] : {{.*}})
 func.func @rotated(%cache: tensor<1x2x?x4xf32>, %new: tensor<1x2x?x4xf32>, %at: index, %t: tensor<?x2xf32>) -> tensor<1x2x?x4xf32> {
   %0 = attn.cache_update %cache, %new at(%at : index) rotated half(%t, %t : tensor<?x2xf32>, tensor<?x2xf32>) : tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>
   return %0 : tensor<1x2x?x4xf32>

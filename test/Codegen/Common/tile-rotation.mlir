@@ -24,9 +24,9 @@ func.func @tables(%f: memref<4xf64>, %n: index, %i: memref<?x?xi32>, %t: memref<
 // CHECK-DAG: %[[X:.*]] = memref.subview %{{.*}}[%[[B]], %[[H]], %[[ROW:.*]], 0]
 // CHECK-DAG: %[[Y:.*]] = memref.subview %{{.*}}[%[[B]], %[[H]], %[[ROW]], 0]
 // CHECK-DAG: %[[C:.*]] = memref.subview %{{.*}}[%[[B]], %[[ROW]], 0]
-// CHECK: attn.rotate half ins(%[[X]] : {{.*}}) by(%[[C]], %{{.*}} : {{.*}}) outs(%[[Y]] : {{.*}})
+// CHECK: attn.rotate ins(%[[X]] : {{.*}}) by half(%[[C]], %{{.*}} : {{.*}}) outs(%[[Y]] : {{.*}})
 func.func @rotate(%x: memref<?x2x?x16xbf16, strided<[?, ?, ?, 1], offset: ?>>, %y: memref<?x2x?x16xbf16>, %c: memref<?x?x4xf32>, %s: memref<?x?x4xf32>) {
-  attn.rotate half ins(%x : memref<?x2x?x16xbf16, strided<[?, ?, ?, 1], offset: ?>>) by(%c, %s : memref<?x?x4xf32>, memref<?x?x4xf32>) outs(%y : memref<?x2x?x16xbf16>)
+  attn.rotate ins(%x : memref<?x2x?x16xbf16, strided<[?, ?, ?, 1], offset: ?>>) by half(%c, %s : memref<?x?x4xf32>, memref<?x?x4xf32>) outs(%y : memref<?x2x?x16xbf16>)
   return
 }
 
@@ -37,7 +37,7 @@ func.func @rotate(%x: memref<?x2x?x16xbf16, strided<[?, ?, ?, 1], offset: ?>>, %
 // CHECK: scf.forall
 // CHECK: %[[S:.*]] = memref.alloc() : memref<64x16xf16>
 // CHECK: %[[R:.*]] = memref.subview %[[S]][0, 0] [%{{.*}}, 16] [1, 1]
-// CHECK: attn.rotate interleaved ins(%{{.*}} : memref<?x16xf16{{.*}}>) by(%{{.*}}, %{{.*}} : memref<?x8xf32{{.*}}>, memref<?x8xf32{{.*}}>) outs(%[[R]] : {{.*}})
+// CHECK: attn.rotate ins(%{{.*}} : memref<?x16xf16{{.*}}>) by interleaved(%{{.*}}, %{{.*}} : memref<?x8xf32{{.*}}>, memref<?x8xf32{{.*}}>) outs(%[[R]] : {{.*}})
 // CHECK: attn.pack ins(%[[R]] : {{.*}}) outs(%{{.*}}) factor 5.000000e-01
 // CHECK: scf.for
 // CHECK-NOT: attn.rotate
@@ -53,7 +53,7 @@ func.func @queries(%q: memref<?x4x?x16xf16>, %k: memref<?x4x?x16xf32>, %o: memre
 
 // Pairs and few rows, one scratch a head.
 // CHECK-LABEL: func.func @pairs
-// CHECK: attn.rotate half {{.*}} outs(%[[R:.*]] : memref<?x32xbf16, strided<[32, 1]>>)
+// CHECK: attn.rotate {{.*}} by half{{.*}} outs(%[[R:.*]] : memref<?x32xbf16, strided<[32, 1]>>)
 // CHECK: attn.pack ins(%[[R]] : {{.*}}) outs(%{{.*}} : memref<16x32x2xbf16>)
 func.func @pairs(%q: memref<?x4x?x32xbf16>, %k: memref<?x4x?x32xbf16>, %o: memref<?x4x?x32xbf16>, %c: memref<?x16xf32>) {
   attn.attention ins(%q, %k, %k : memref<?x4x?x32xbf16>, memref<?x4x?x32xbf16>, memref<?x4x?x32xbf16>) outs(%o : memref<?x4x?x32xbf16>) scale 0.5
@@ -63,7 +63,7 @@ func.func @pairs(%q: memref<?x4x?x32xbf16>, %k: memref<?x4x?x32xbf16>, %o: memre
 }
 
 // CHECK-LABEL: func.func @few
-// CHECK-COUNT-2: attn.rotate half {{.*}} outs(%{{.*}} : memref<1x32xbf16, strided<[32, 1]>>)
+// CHECK-COUNT-2: attn.rotate {{.*}} by half{{.*}} outs(%{{.*}} : memref<1x32xbf16, strided<[32, 1]>>)
 // CHECK-NOT: attn.rotate
 func.func @few(%q: memref<?x4x1x32xbf16>, %k: memref<?x2x?x32xbf16>, %o: memref<?x4x1x32xbf16>, %c: memref<1x16xf32>) {
   attn.attention ins(%q, %k, %k : memref<?x4x1x32xbf16>, memref<?x2x?x32xbf16>, memref<?x2x?x32xbf16>) outs(%o : memref<?x4x1x32xbf16>) scale 0.5

@@ -15,7 +15,7 @@
 // CHECK: %[[F:.*]] = arith.constant dense<[1.000000e+00, 1.000000e-01]> : tensor<2xf64>
 // CHECK: %[[T:.*]]:2 = attn.rope_tables frequencies(%[[F]] : tensor<2xf64>) outs(%{{.*}}, %{{.*}} : tensor<16x2xf32>, tensor<16x2xf32>)
 // CHECK-NOT: attn.rope_tables
-// CHECK: %[[R:.*]] = attn.rotate half ins(%[[K]] : tensor<1x2x16x64xf32>) by(%[[T]]#0, %[[T]]#1 : {{.*}}) outs(%{{.*}} : tensor<1x2x16x64xf32>)
+// CHECK: %[[R:.*]] = attn.rotate ins(%[[K]] : tensor<1x2x16x64xf32>) by half(%[[T]]#0, %[[T]]#1 : {{.*}}) outs(%{{.*}} : tensor<1x2x16x64xf32>)
 // CHECK-NOT: attn.rotate
 // CHECK: attn.attention ins(%[[Q]], %[[R]], %{{.*}} : {{.*}}) outs({{.*}}) scale 1.250000e-01 rotated half(%[[T]]#0, %[[T]]#1 : tensor<16x2xf32>, tensor<16x2xf32>) mask {
 // REMARK-DAG: rope | {{.*}}Function=prefill {{.*}}attn.rope is part of how attention packs its queries

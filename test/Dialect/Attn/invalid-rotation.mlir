@@ -86,7 +86,7 @@ func.func @tables_c5(%f: memref<32xf64>, %t: tensor<8x32xf32>) {
 // rotate C1: rank 4 or 2
 func.func @rotate_c1(%x: tensor<2x8x64xf32>, %t: tensor<8x32xf32>) {
   // expected-error @+1 {{source must be a tensor or memref of rank 4, got 'tensor<2x8x64xf32>' (C1)}}
-  %0 = attn.rotate half ins(%x : tensor<2x8x64xf32>) by(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%x : tensor<2x8x64xf32>) -> tensor<2x8x64xf32>
+  %0 = attn.rotate ins(%x : tensor<2x8x64xf32>) by half(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%x : tensor<2x8x64xf32>) -> tensor<2x8x64xf32>
   return
 }
 
@@ -95,7 +95,7 @@ func.func @rotate_c1(%x: tensor<2x8x64xf32>, %t: tensor<8x32xf32>) {
 // rotate C1: one element type
 func.func @rotate_c1_type(%x: tensor<8x64xbf16>, %y: tensor<8x64xf32>, %t: tensor<8x32xf32>) {
   // expected-error @+1 {{element type of source is 'bf16' but of dest is 'f32' (C1)}}
-  %0 = attn.rotate half ins(%x : tensor<8x64xbf16>) by(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%y : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %0 = attn.rotate ins(%x : tensor<8x64xbf16>) by half(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%y : tensor<8x64xf32>) -> tensor<8x64xf32>
   return
 }
 
@@ -104,7 +104,7 @@ func.func @rotate_c1_type(%x: tensor<8x64xbf16>, %y: tensor<8x64xf32>, %t: tenso
 // rotate C1: one shape
 func.func @rotate_c1_shape(%x: tensor<8x64xf32>, %y: tensor<8x65xf32>, %t: tensor<8x32xf32>) {
   // expected-error @+1 {{head dim of source is 64 but head dim of dest is 65 (C1)}}
-  %0 = attn.rotate half ins(%x : tensor<8x64xf32>) by(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%y : tensor<8x65xf32>) -> tensor<8x65xf32>
+  %0 = attn.rotate ins(%x : tensor<8x64xf32>) by half(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%y : tensor<8x65xf32>) -> tensor<8x65xf32>
   return
 }
 
@@ -113,7 +113,7 @@ func.func @rotate_c1_shape(%x: tensor<8x64xf32>, %y: tensor<8x65xf32>, %t: tenso
 // rotate C2: the rows of cos are those of the source
 func.func @rotate_c2(%x: tensor<8x64xf32>, %t: tensor<9x32xf32>) {
   // expected-error @+1 {{row count of cos is 9 but row count of source is 8 (C2)}}
-  %0 = attn.rotate half ins(%x : tensor<8x64xf32>) by(%t, %t : tensor<9x32xf32>, tensor<9x32xf32>) outs(%x : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %0 = attn.rotate ins(%x : tensor<8x64xf32>) by half(%t, %t : tensor<9x32xf32>, tensor<9x32xf32>) outs(%x : tensor<8x64xf32>) -> tensor<8x64xf32>
   return
 }
 
@@ -122,7 +122,7 @@ func.func @rotate_c2(%x: tensor<8x64xf32>, %t: tensor<9x32xf32>) {
 // rotate C2: rows of one head have no batch
 func.func @rotate_c2_rank(%x: tensor<8x64xf32>, %t: tensor<1x8x32xf32>) {
   // expected-error @+1 {{rows of one head have cos and sin of rank 2, got 'tensor<1x8x32xf32>' (C2)}}
-  %0 = attn.rotate half ins(%x : tensor<8x64xf32>) by(%t, %t : tensor<1x8x32xf32>, tensor<1x8x32xf32>) outs(%x : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %0 = attn.rotate ins(%x : tensor<8x64xf32>) by half(%t, %t : tensor<1x8x32xf32>, tensor<1x8x32xf32>) outs(%x : tensor<8x64xf32>) -> tensor<8x64xf32>
   return
 }
 
@@ -131,7 +131,7 @@ func.func @rotate_c2_rank(%x: tensor<8x64xf32>, %t: tensor<1x8x32xf32>) {
 // rotate C3: no more pairs than there are
 func.func @rotate_c3(%x: tensor<8x62xf32>, %t: tensor<8x32xf32>) {
   // expected-error @+1 {{cos turns 32 pairs of features, but the head dim is 62 (C3)}}
-  %0 = attn.rotate half ins(%x : tensor<8x62xf32>) by(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%x : tensor<8x62xf32>) -> tensor<8x62xf32>
+  %0 = attn.rotate ins(%x : tensor<8x62xf32>) by half(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%x : tensor<8x62xf32>) -> tensor<8x62xf32>
   return
 }
 
@@ -140,7 +140,7 @@ func.func @rotate_c3(%x: tensor<8x62xf32>, %t: tensor<8x32xf32>) {
 // rotate C3: a static head dim
 func.func @rotate_c3_static(%x: tensor<8x?xf32>, %t: tensor<8x32xf32>) {
   // expected-error @+1 {{last extent of source must be static, got 'tensor<8x?xf32>' (C3)}}
-  %0 = attn.rotate half ins(%x : tensor<8x?xf32>) by(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%x : tensor<8x?xf32>) -> tensor<8x?xf32>
+  %0 = attn.rotate ins(%x : tensor<8x?xf32>) by half(%t, %t : tensor<8x32xf32>, tensor<8x32xf32>) outs(%x : tensor<8x?xf32>) -> tensor<8x?xf32>
   return
 }
 
@@ -149,6 +149,6 @@ func.func @rotate_c3_static(%x: tensor<8x?xf32>, %t: tensor<8x32xf32>) {
 // rotate C4: no result on buffers
 func.func @rotate_c4(%x: tensor<8x64xf32>, %t: memref<8x32xf32>) {
   // expected-error @+1 {{operands must be all tensors or all memrefs (C4)}}
-  %0 = attn.rotate half ins(%x : tensor<8x64xf32>) by(%t, %t : memref<8x32xf32>, memref<8x32xf32>) outs(%x : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %0 = attn.rotate ins(%x : tensor<8x64xf32>) by half(%t, %t : memref<8x32xf32>, memref<8x32xf32>) outs(%x : tensor<8x64xf32>) -> tensor<8x64xf32>
   return
 }

@@ -302,16 +302,16 @@ func.func @online_stats(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %l: memref<?x
 // CHECK: attn.rope_tables frequencies(%{{.*}} : tensor<4xf64>) outs(
 // CHECK: attn.rope_tables frequencies(%{{.*}} : tensor<4xf64>) positions(%{{.*}} : tensor<?x?xi32>) outs(
 // CHECK: attn.rope_tables tables(%{{.*}}, %{{.*}} : tensor<?x4xf32>, tensor<?x4xf32>) offset(%{{.*}}) outs(
-// CHECK: attn.rotate half ins(%{{.*}} : tensor<?x2x?x9xf16>) by(%{{.*}}, %{{.*}} : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%{{.*}} : tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16>
-// CHECK: attn.rotate interleaved
+// CHECK: attn.rotate ins(%{{.*}} : tensor<?x2x?x9xf16>) by half(%{{.*}}, %{{.*}} : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%{{.*}} : tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16>
+// CHECK: attn.rotate {{.*}} by interleaved(
 // CHECK: attn.cache_update %{{.*}}, %{{.*}} at(%{{.*}} : index) rolling rotated half(%{{.*}}, %{{.*}} : tensor<?x4xf32>, tensor<?x4xf32>) :
 // CHECK: attn.attention {{.*}} rotated interleaved(%{{.*}}, %{{.*}} : tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x2x?x9xf16>
 func.func @rotation(%f: tensor<4xf64>, %i: tensor<?x?xi32>, %n: index, %t: tensor<?x4xf32>, %b: tensor<?x?x4xf32>, %x: tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16> {
   %0:2 = attn.rope_tables frequencies(%f : tensor<4xf64>) outs(%t, %t : tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>, tensor<?x4xf32>
   %1:2 = attn.rope_tables frequencies(%f : tensor<4xf64>) positions(%i : tensor<?x?xi32>) outs(%b, %b : tensor<?x?x4xf32>, tensor<?x?x4xf32>) -> tensor<?x?x4xf32>, tensor<?x?x4xf32>
   %2:2 = attn.rope_tables tables(%t, %t : tensor<?x4xf32>, tensor<?x4xf32>) offset(%n) outs(%t, %t : tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>, tensor<?x4xf32>
-  %3 = attn.rotate half ins(%x : tensor<?x2x?x9xf16>) by(%1#0, %1#1 : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%x : tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16>
-  %4 = attn.rotate interleaved ins(%3 : tensor<?x2x?x9xf16>) by(%0#0, %0#1 : tensor<?x4xf32>, tensor<?x4xf32>) outs(%x : tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16>
+  %3 = attn.rotate ins(%x : tensor<?x2x?x9xf16>) by half(%1#0, %1#1 : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%x : tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16>
+  %4 = attn.rotate ins(%3 : tensor<?x2x?x9xf16>) by interleaved(%0#0, %0#1 : tensor<?x4xf32>, tensor<?x4xf32>) outs(%x : tensor<?x2x?x9xf16>) -> tensor<?x2x?x9xf16>
   %u = attn.cache_update %4, %x at(%n : index) rolling rotated half(%t, %t : tensor<?x4xf32>, tensor<?x4xf32>) : tensor<?x2x?x9xf16>, tensor<?x2x?x9xf16>
   %5 = attn.attention ins(%4, %u, %4 : tensor<?x2x?x9xf16>, tensor<?x2x?x9xf16>, tensor<?x2x?x9xf16>) outs(%x : tensor<?x2x?x9xf16>)
       scale 1.0 rotated interleaved(%2#0, %2#1 : tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x2x?x9xf16>

@@ -124,10 +124,10 @@ TEST_P(Rope, Steps) {
         b + ", " + b + ") -> " + b + ", " + b +
         "\n%t:2 = attn.rope_tables tables(%cos, %sin : " + c + ", " + c +
         ") offset(%past) outs(%c, %c : " + c + ", " + c + ") -> " + c + ", " +
-        c + "\n%r = attn.rotate " + layout + " ins(%x : " + t +
-        ") by(%i#0, %i#1 : " + b + ", " + b + ") outs(%x : " + t + ") -> " + t +
-        "\n%s = attn.rotate " + layout + " ins(%x : " + t +
-        ") by(%t#0, %t#1 : " + c + ", " + c + ") outs(%x : " + t + ") -> " + t +
+        c + "\n%r = attn.rotate ins(%x : " + t + ") by " + layout +
+        "(%i#0, %i#1 : " + b + ", " + b + ") outs(%x : " + t + ") -> " + t +
+        "\n%s = attn.rotate ins(%x : " + t + ") by " + layout +
+        "(%t#0, %t#1 : " + c + ", " + c + ") outs(%x : " + t + ") -> " + t +
         "\n%o = attn.attention ins(%x, %s, %x : " + t + ", " + t + ", " + t +
         ") outs(%x : " + t + ") scale 0.5 rotated " + layout +
         "(%i#0, %i#1 : " + b + ", " + b + ") -> " + t +

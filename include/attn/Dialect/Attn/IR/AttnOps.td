@@ -876,7 +876,7 @@ def Attn_RotateOp : Attn_DestinationOp<"rotate", [Attn_Reify, Attn_Extents]> {
       the type of `dest`, with memrefs there is none.
 
     ```mlir
-    %r = attn.rotate half ins(%x : tensor<?x8x?x64xf32>) by(%cos, %sin : tensor<?x32xf32>, tensor<?x32xf32>)
+    %r = attn.rotate ins(%x : tensor<?x8x?x64xf32>) by half(%cos, %sin : tensor<?x32xf32>, tensor<?x32xf32>)
       outs(%init : tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32>
     ```
   }];
@@ -884,8 +884,8 @@ def Attn_RotateOp : Attn_DestinationOp<"rotate", [Attn_Reify, Attn_Extents]> {
     AnyShaped:$dest, Attn_RopeLayoutAttr:$layout);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $layout `ins` `(` $source `:` type($source) `)`
-    `by` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)`
+    `ins` `(` $source `:` type($source) `)`
+    `by` $layout `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)`
     `outs` `(` $dest `:` type($dest) `)` attr-dict (`->` type($result)^)?
   }];
   let hasVerifier = 1;
