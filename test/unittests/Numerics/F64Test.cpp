@@ -259,7 +259,7 @@ TEST_P(F64, LogSumExp) {
         Comparison output = compare(o.fetch(), expected.o.data);
         EXPECT_TRUE(output.within(bound)) << output.describe(bound);
         Comparison sums = compare(lse.fetch(), expected.lse.data);
-        bound = lseBound(type, sums.maxAbsExpected);
+        bound = lseBound(type, type, sums.maxAbsExpected);
         EXPECT_TRUE(sums.within(bound)) << sums.describe(bound);
       }
 }
