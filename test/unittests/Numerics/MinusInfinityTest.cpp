@@ -61,6 +61,9 @@ void checkRows(const std::string &target, Lowering lowering,
   auto module = compile(text, target, lowering);
   ASSERT_TRUE(module);
   for (auto [rows, keys] : formLengths(shape)) {
+    // The twin is slow, and splits no keys.
+    if (lowering != Lowering::Fused && keys > 300)
+      continue;
     SCOPED_TRACE("Sq " + std::to_string(rows) + ", Skv " +
                  std::to_string(keys));
     auto isEmpty = [&, rows = rows](int64_t row) {
@@ -113,7 +116,8 @@ void checkRows(const std::string &target, Lowering lowering,
         if (isEmpty(n / shape.valueDim)) {
           ASSERT_EQ(o.get(n), 0.0) << n;
           ASSERT_EQ(truth.o.data[n], 0.0) << n;
-        } else if (v == &poison && keys) {
+        } else if (v == &poison && keys &&
+                   std::isfinite(truth.lse.data[n / shape.valueDim])) {
           ASSERT_FALSE(std::isfinite(o.get(n))) << n;
         }
     }
