@@ -47,15 +47,20 @@ void checkRows(const std::string &target, Lowering lowering,
   graph.extra = extra.arguments;
   bool fewRows = shape.queryRows != llvm::StringRef("?");
   // Of few rows, those of odd heads.
+  bool isF64 = shape.type == ElementType::f64;
+  std::string score = isF64 ? "f64" : "f32";
   if (byProgram)
     graph.scoreOps =
         "%t = attn.score_map %u : " + graph.scoresType() +
-        " {\n^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):\n"
+        " {\n^bb0(%score: " + score +
+        ", %b: index, %h: index, %i: index, %j: index):\n"
         "%c2 = arith.constant 2 : index\n%c1 = arith.constant 1 : index\n"
-        "%none = arith.constant 0xFF800000 : f32\n%odd = arith.remui " +
-        std::string(fewRows ? "%h" : "%i") +
+        "%none = arith.constant " +
+        (isF64 ? "0xFFF0000000000000 : " : "0xFF800000 : ") + score +
+        "\n%odd = arith.remui " + std::string(fewRows ? "%h" : "%i") +
         ", %c2 : index\n%is = arith.cmpi eq, %odd, %c1 : index\n"
-        "%x = arith.select %is, %none, %score : f32\nattn.yield %x : f32\n}\n";
+        "%x = arith.select %is, %none, %score : " +
+        score + "\nattn.yield %x : " + score + "\n}\n";
   std::string text = graph.text();
   SCOPED_TRACE(text);
   auto module = compile(text, target, lowering);
