@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -88,6 +89,8 @@ void attn::populateInputPipeline(OpPassManager &pm,
   // The description of the entries speaks of the promoted types.
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());
+  // Powers of constant exponents are products.
+  pm.addPass(math::createMathExpandOpsPass({/*ops=*/{"fpowi"}}));
   pm.addPass(createGenerateShapeFunctionsPass());
   pm.addPass(createGuardIndicesPass());
   pm.addPass(createCanonicalizerPass());
@@ -156,6 +159,9 @@ void attn::populateLLVMPipeline(OpPassManager &pm, const PipelineOptions &) {
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = true;
   pm.addPass(createConvertVectorToLLVMPass(vectors));
+  // Powers of integers; those of floats with an exponent of 32 bits or less
+  // have a library call.
+  pm.addPass(createConvertMathToFuncs({/*minWidthOfFPowIExponent=*/33}));
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   // The hooks let the caller count, align and fail allocations.

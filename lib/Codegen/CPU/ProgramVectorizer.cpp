@@ -9,6 +9,7 @@
 #include "ProgramVectorizer.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -29,7 +30,9 @@ bool attn::isVectorizableProgram(Region &region, Operation **culprit) {
     if (auto dim = dyn_cast<memref::DimOp>(op))
       if (dim.getConstantIndex())
         continue;
+    // An exponent of its own for each lane is no instruction nor library call.
     if (scalar && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+        !isa<math::FPowIOp, math::IPowIOp>(op) &&
         (op.hasTrait<OpTrait::ConstantLike>() ||
          OpTrait::hasElementwiseMappableTraits(&op)))
       continue;
@@ -191,12 +194,11 @@ private:
     state.addAttributes(llvm::to_vector(op.getDiscardableAttrs()));
     state.propertiesAttr = op.getPropertiesAsAttribute();
     Operation *vector = b.create(state);
-    // A product and a sum may become one instruction, which rounds once.
-    if (auto math = dyn_cast<arith::ArithFastMathInterface>(vector)) {
-      // Casts may have none.
-      arith::FastMathFlagsAttr given = math.getFastMathFlagsAttr();
-      arith::FastMathFlags flags =
-          given ? given.getValue() : arith::FastMathFlags::none;
+    // A product and a sum may become one instruction, which rounds once. On
+    // casts the flag would drop the rounding of `truncf` and back.
+    if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(vector)) {
+      auto math = cast<arith::ArithFastMathInterface>(vector);
+      arith::FastMathFlags flags = math.getFastMathFlagsAttr().getValue();
       math->setAttr(
           math.getFastMathAttrName(),
           arith::FastMathFlagsAttr::get(
@@ -204,7 +206,22 @@ private:
     }
     if (isIntegerDivision(vector))
       makeDivisionSafe(vector);
-    mapping.map(op.getResult(0), vector->getResult(0));
+    Value result = vector->getResult(0);
+    if (isa<math::Exp2Op>(vector) && result.getType() == emitter.vectorType())
+      result = overflowing(operands.front(), result);
+    mapping.map(op.getResult(0), result);
+  }
+
+  /// `power`, which is 2^t, but infinite where that is beyond the type: kernels
+  /// do without.
+  Value overflowing(Value t, Value power) {
+    const llvm::fltSemantics &type = emitter.getType().getFloatSemantics();
+    double end = llvm::APFloat::semanticsMaxExponent(type) + 1;
+    Value isBeyond = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, t,
+                                           emitter.splat(end));
+    return arith::SelectOp::create(
+        b, isBeyond, emitter.splat(std::numeric_limits<double>::infinity()),
+        power);
   }
 
   /// Products of 32-bit lanes, low and high halves: those of even lanes and

@@ -58,6 +58,27 @@ func.func @portable(%x: vector<4xf32>) -> vector<4xf32> {
 // -----
 
 module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
+// The multiple of pi / 2 is taken away in f64; beyond, each lane is a call.
+// CHECK-LABEL: func.func @sine
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: math.sin %{{.*}} : f32
+// CHECK: } else {
+// CHECK: arith.extf %{{.*}} : vector<8xf32> to vector<8xf64>
+// CHECK-NOT: math.
+// A scalar is one call.
+// CHECK: %[[Y:.*]] = math.sin %{{.*}} : f32
+// CHECK: return {{.*}}, %[[Y]]
+func.func @sine(%x: vector<8xf32>, %y: f32) -> (vector<8xf32>, f32) {
+  %z = math.sin %x : vector<8xf32>
+  %w = math.sin %y : f32
+  return %z, %w : vector<8xf32>, f32
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.target<cpu = "x86-64-v3", isa = avx2, l1 = 32768, l2 = 1048576>} {
 // An expansion into another function is expanded in turn.
 // CHECK-LABEL: func.func @nested
 // CHECK-NOT: math.log

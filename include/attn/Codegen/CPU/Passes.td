@@ -35,7 +35,8 @@ def OutlineTasksPass : Pass<"attn-cpu-outline-tasks", "mlir::ModuleOp"> {
 def ExpandMathPass : Pass<"attn-cpu-expand-math", "mlir::ModuleOp"> {
   let summary = "math functions as polynomials and target instructions";
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
-                           "mlir::vector::VectorDialect", "mlir::LLVM::LLVMDialect"];
+                           "mlir::scf::SCFDialect", "mlir::vector::VectorDialect",
+                           "mlir::LLVM::LLVMDialect"];
 }
 
 def ExpandTileLoadsPass : Pass<"attn-cpu-expand-tile-loads", "mlir::ModuleOp"> {
