@@ -19,6 +19,7 @@
 #include "attn/Support/Error.h"
 #include "attn/Support/HostTensor.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/MLIRContext.h"
@@ -43,6 +44,30 @@ std::error_code CompileFailure::convertToErrorCode() const {
 }
 
 namespace {
+
+/// How deep brackets nest in the text of a model; 0 for bytecode.
+size_t getNesting(StringRef text) {
+  if (isBytecode(llvm::MemoryBufferRef(text, "")))
+    return 0;
+  size_t depth = 0, deepest = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
+    if (c == '/' && next == '/') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        i += text[i] == '\\';
+    } else if ((c == '-' && next == '>') ||
+               ((c == '<' || c == '>') && next == '=')) {
+      ++i; // `<=`, `>=`, `->`
+    } else if (StringRef("([{<").contains(c)) {
+      deepest = std::max(deepest, ++depth);
+    } else if (StringRef(")]}>").contains(c) && depth > 0) {
+      --depth;
+    }
+  }
+  return deepest;
+}
 
 /// The functions that can be called from outside; at least one.
 llvm::Expected<SmallVector<func::FuncOp>> findEntries(ModuleOp module) {
@@ -154,6 +179,12 @@ private:
 };
 
 llvm::Error Session::parse(bool keepAll) {
+  // The parser and whatever walks the module recurse.
+  constexpr size_t kDeepest = 256;
+  if (size_t depth = getNesting(request.input); depth > kDeepest)
+    return makeError("brackets of the text nest {0} levels deep, expected at "
+                     "most {1}",
+                     depth, kDeepest);
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBuffer(request.input, request.inputName),
       llvm::SMLoc());
