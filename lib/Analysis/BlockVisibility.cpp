@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/BlockVisibility.h"
+#include "IntervalIntegers.h"
 #include "attn/Analysis/ProgramSlice.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -24,16 +26,51 @@ using namespace attn;
 
 constexpr unsigned kRow = 2, kKey = 3;
 
+/// A gather over more than one dimension reads at most one element for this
+/// many pairs.
+constexpr int64_t kPairsPerElement = 64;
+
+/// The number of rows or keys for one `index`, as quotients have.
+static int64_t stepsOf(Value index, Region &mask) {
+  Operation *op = mask.isAncestor(index.getParentRegion())
+                      ? index.getDefiningOp()
+                      : nullptr;
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+    return stepsOf(op->getOperand(0), mask);
+  APInt literal;
+  if (!op || op->getNumOperands() != 2 ||
+      !matchPattern(op->getOperand(1), m_ConstantInt(&literal)))
+    return 1;
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp,
+          arith::CeilDivSIOp>(op))
+    return literal.isStrictlyPositive() && literal.getActiveBits() < 32
+               ? literal.getSExtValue()
+               : 1;
+  if (isa<arith::ShRSIOp, arith::ShRUIOp>(op))
+    return literal.ult(32) ? int64_t(1) << literal.getZExtValue() : 1;
+  return 1;
+}
+
+/// Whether the elements that `load` reads for one block are few.
+static bool isSmall(memref::LoadOp load, Region &mask) {
+  if (mask.isAncestor(load.getMemRef().getParentRegion()))
+    return false;
+  Value position[] = {mask.getArgument(kRow), mask.getArgument(kKey)};
+  int64_t along = 0, steps = 1;
+  for (Value index : load.getIndices())
+    if (dependsOn(index, mask, position)) {
+      ++along;
+      steps = std::min<int64_t>(steps, kPairsPerElement) *
+              std::min<int64_t>(stepsOf(index, mask), kPairsPerElement);
+    }
+  return along <= 1 || steps >= kPairsPerElement;
+}
+
 bool BlockVisibility::isUseful(Region &mask) {
+  Value position[] = {mask.getArgument(kRow), mask.getArgument(kKey)};
   return llvm::any_of(mask.getOps<memref::LoadOp>(), [&](memref::LoadOp load) {
-    ValueRange indices = load.getIndices();
-    if (!load.getType().isIntOrIndex() || indices.empty() ||
-        mask.isAncestor(load.getMemRef().getParentRegion()))
-      return false;
-    // Along rows or keys, and for one row or key no other.
-    Value position[] = {mask.getArgument(kRow), mask.getArgument(kKey)};
-    return dependsOn(indices.back(), mask, position) &&
-           llvm::none_of(indices.drop_back(), [&](Value index) {
+    return isSmall(load, mask) &&
+           llvm::any_of(load.getIndices(), [&](Value index) {
              return dependsOn(index, mask, position);
            });
   });
@@ -45,21 +82,12 @@ bool BlockVisibility::isUseful(Region &mask) {
 
 namespace {
 
-class Evaluator {
+class Evaluator : public IntervalIntegers {
 public:
   Evaluator(ImplicitLocOpBuilder &b, Region &mask,
             llvm::DenseMap<Value, Interval> &intervals,
             llvm::DenseMap<Value, Truth> &truths)
-      : b(b), mask(mask), intervals(intervals), truths(truths) {}
-
-  Interval intervalOf(Value value) {
-    if (auto it = intervals.find(value); it != intervals.end())
-      return it->second;
-    Interval result = computeInterval(value);
-    if (!result && !unknown)
-      unknown = getIntegerOp(value, mask);
-    return intervals[value] = result;
-  }
+      : IntervalIntegers(b, mask, intervals), truths(truths) {}
 
   Truth truthOf(Value value) {
     if (auto it = truths.find(value); it != truths.end())
@@ -67,151 +95,69 @@ public:
     return truths[value] = computeTruth(value);
   }
 
-  Operation *unknown = nullptr;
-
 private:
-  //===--------------------------------------------------------------------===//
-  // Scalar arithmetic
-  //===--------------------------------------------------------------------===//
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value boolean(bool value) {
-    return arith::ConstantOp::create(b, b.getBoolAttr(value));
-  }
-  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
-  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(x, y); }
-  Value both(Value x, Value y) { return b.createOrFold<arith::AndIOp>(x, y); }
-  Value either(Value x, Value y) { return b.createOrFold<arith::OrIOp>(x, y); }
-  Value negate(Value x) {
-    return b.createOrFold<arith::XOrIOp>(x, boolean(true));
-  }
-  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
-    return b.createOrFold<arith::CmpIOp>(predicate, x, y);
-  }
-  Value toIndex(Value value) {
-    if (value.getType().isIndex())
-      return value;
-    return arith::IndexCastOp::create(b, b.getIndexType(), value);
-  }
-
-  static unsigned bitsOf(Type type) {
-    return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Integers
-  //===--------------------------------------------------------------------===//
-
-  Interval computeInterval(Value value) {
-    APInt literal;
-    if (matchPattern(value, m_ConstantInt(&literal))) {
-      unsigned bits = literal.getSignificantBits();
-      if (bits > 64)
-        return {};
-      Value point = constant(literal.getSExtValue());
-      return {point, point, bits, bits, /*isNarrow=*/true};
-    }
-    if (!mask.isAncestor(value.getParentRegion())) {
-      if (!value.getType().isIntOrIndex() || bitsOf(value.getType()) > 64)
-        return {};
-      Value point = toIndex(value);
-      unsigned bits = bitsOf(value.getType());
-      return {point, point, bits, bits, /*isNarrow=*/true};
-    }
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return {};
-    if (isa<arith::AddIOp, arith::SubIOp>(op))
-      return sumOf(op);
-    if (isa<arith::MinSIOp, arith::MaxSIOp>(op)) {
-      Interval x = intervalOf(op->getOperand(0)),
-               y = intervalOf(op->getOperand(1));
-      if (!x || !y)
-        return {};
-      bool isNarrow = x.isNarrow && y.isNarrow;
-      if (isa<arith::MinSIOp>(op))
-        return {min(x.low, y.low), min(x.high, y.high),
-                std::max(x.lowBits, y.lowBits),
-                std::min(x.highBits, y.highBits), isNarrow};
-      return {max(x.low, y.low), max(x.high, y.high),
-              std::min(x.lowBits, y.lowBits), std::max(x.highBits, y.highBits),
-              isNarrow};
-    }
-    if (isa<arith::IndexCastOp, arith::ExtSIOp>(op)) {
-      // Narrowing a 64-bit index may wrap.
-      Value from = op->getOperand(0);
-      return bitsOf(value.getType()) < bitsOf(from.getType())
-                 ? Interval()
-                 : intervalOf(from);
-    }
-    if (auto load = dyn_cast<memref::LoadOp>(op))
-      return gather(load);
-    return {};
-  }
-
-  Interval sumOf(Operation *op) {
-    Interval x = intervalOf(op->getOperand(0)),
-             y = intervalOf(op->getOperand(1));
-    // Sums of narrow integers, and of large ones, wrap.
-    if (!x || !y || bitsOf(op->getResult(0).getType()) < 64)
-      return {};
-    unsigned bits =
-        1 + std::max({x.lowBits, x.highBits, y.lowBits, y.highBits});
-    if (bits > 62)
-      return {};
-    bool isNarrow = x.isNarrow && y.isNarrow;
-    if (isa<arith::AddIOp>(op))
-      return {b.createOrFold<arith::AddIOp>(x.low, y.low),
-              b.createOrFold<arith::AddIOp>(x.high, y.high), bits, bits,
-              isNarrow};
-    return {b.createOrFold<arith::SubIOp>(x.low, y.high),
-            b.createOrFold<arith::SubIOp>(x.high, y.low), bits, bits, isNarrow};
-  }
-
   //===--------------------------------------------------------------------===//
   // Gathers
   //===--------------------------------------------------------------------===//
 
-  /// The slice that `load` reads: points but for the last dimension, of which
-  /// [first, last] is in bounds.
+  /// The elements that `load` reads: those in bounds of a box.
   struct Slice {
-    SmallVector<Value> leading;
-    Value first, last;
-    SmallVector<Value> at(Value index) const {
+    SmallVector<Value> first, last;
+    bool isPoint() const { return first == last; }
+    /// The index `t` along the last dimension.
+    SmallVector<Value> at(ArrayRef<Value> leading, Value t) const {
       SmallVector<Value> indices(leading);
-      indices.push_back(index);
+      indices.push_back(t);
       return indices;
     }
   };
 
   std::optional<Slice> sliceOf(memref::LoadOp load) {
     Value memref = load.getMemRef();
-    if (mask.isAncestor(memref.getParentRegion()) || load.getIndices().empty())
+    if (load.getIndices().empty() || !isSmall(load, mask))
       return std::nullopt;
-    auto clamp = [&](Value index, int64_t dim) {
+    Slice slice;
+    for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
+      Interval i = intervalOf(index);
+      if (!i || (!i.isPoint() && !i.isNarrow))
+        return std::nullopt;
       Value extent = b.createOrFold<memref::DimOp>(memref, dim);
       Value end = b.createOrFold<arith::SubIOp>(extent, constant(1));
-      return max(min(index, end), constant(0));
-    };
-    Slice slice;
-    for (auto [dim, index] : llvm::enumerate(load.getIndices().drop_back())) {
-      Interval i = intervalOf(index);
-      if (!i.isPoint())
-        return std::nullopt;
-      slice.leading.push_back(clamp(i.low, dim));
+      auto clamp = [&](Value index) {
+        return max(min(index, end), constant(0));
+      };
+      slice.first.push_back(clamp(i.low));
+      slice.last.push_back(i.isPoint() ? slice.first.back() : clamp(i.high));
     }
-    Interval last = intervalOf(load.getIndices().back());
-    if (!last || !last.isNarrow)
-      return std::nullopt;
-    int64_t dim = slice.leading.size();
-    slice.first = clamp(last.low, dim);
-    slice.last = last.isPoint() ? slice.first : clamp(last.high, dim);
     return slice;
   }
 
-  Interval gather(memref::LoadOp load) {
+  using Carried = SmallVector<Value>;
+
+  /// `row(leading, carried)` for the rows of `slice` along its last dimension,
+  /// in loops over the others.
+  Carried
+  forEachRow(const Slice &slice, const Carried &carried,
+             function_ref<Carried(ArrayRef<Value>, const Carried &)> row,
+             const SmallVector<Value> &leading = {}) {
+    size_t dim = leading.size();
+    if (dim + 1 == slice.first.size())
+      return row(leading, carried);
+    auto inside = [&](Value t, const Carried &carried) {
+      SmallVector<Value> next(leading);
+      next.push_back(t);
+      return forEachRow(slice, carried, row, next);
+    };
+    if (slice.first[dim] == slice.last[dim])
+      return inside(slice.first[dim], carried);
+    return emitFor(slice.first[dim], next(slice.last[dim]), 1, carried, inside);
+  }
+
+  Value next(Value index) {
+    return b.createOrFold<arith::AddIOp>(index, constant(1));
+  }
+
+  Interval gather(memref::LoadOp load) override {
     Type type = load.getType();
     if (!type.isIntOrIndex() || type.isInteger(1) || bitsOf(type) > 64)
       return {};
@@ -219,85 +165,92 @@ private:
     if (!slice)
       return {};
     unsigned bits = bitsOf(type);
-    Value low =
-        memref::LoadOp::create(b, load.getMemRef(), slice->at(slice->first));
-    if (slice->first == slice->last) {
+    Value low = memref::LoadOp::create(b, load.getMemRef(), slice->first);
+    if (slice->isPoint()) {
       low = toIndex(low);
       return {low, low, bits, bits, /*isNarrow=*/true};
     }
-    auto [least, largest] = extremesOf(load, *slice, low);
-    return {toIndex(least), toIndex(largest), bits, bits};
+    Carried extremes = forEachRow(
+        *slice, {low, low},
+        [&](ArrayRef<Value> leading, const Carried &carried) -> Carried {
+          return extremesOfRow(load, *slice, leading, carried);
+        });
+    return {toIndex(extremes[0]), toIndex(extremes[1]), bits, bits};
   }
 
-  /// The smallest and the largest element of `slice`; `element` is one.
-  std::pair<Value, Value> extremesOf(memref::LoadOp load, const Slice &slice,
-                                     Value element) {
-    Value memref = load.getMemRef();
-    Value count = b.createOrFold<arith::AddIOp>(
-        b.createOrFold<arith::SubIOp>(slice.last, slice.first), constant(1));
-    Value done = constant(0), least = element, largest = element;
+  /// The smallest and the largest element of a row of `slice` and `carried`.
+  Carried extremesOfRow(memref::LoadOp load, const Slice &slice,
+                        ArrayRef<Value> leading, Carried carried) {
+    Value memref = load.getMemRef(), first = slice.first.back();
+    Value count = next(b.createOrFold<arith::SubIOp>(slice.last.back(), first));
+    Value done = constant(0);
+    auto at = [&](Value t) {
+      return slice.at(leading, arith::AddIOp::create(b, first, t));
+    };
     SmallVector<int64_t> strides;
     int64_t offset;
     if (succeeded(load.getMemRefType().getStridesAndOffset(strides, offset)) &&
         strides.back() == 1) {
       // Whole vectors first.
-      int64_t lanes = 512 / bitsOf(element.getType());
-      auto vector = VectorType::get({lanes}, element.getType());
+      int64_t lanes = 512 / bitsOf(load.getType());
+      auto vector = VectorType::get({lanes}, load.getType());
       Value size = constant(lanes);
       done = b.createOrFold<arith::MulIOp>(
           b.createOrFold<arith::DivUIOp>(count, size), size);
-      Value start = vector::BroadcastOp::create(b, vector, element);
-      ValueRange extremes =
-          emitFor(constant(0), done, lanes, {start, start},
-                  [&](Value t, ValueRange carried) -> SmallVector<Value> {
-                    Value next = vector::LoadOp::create(
-                        b, vector, memref,
-                        slice.at(arith::AddIOp::create(b, slice.first, t)));
-                    return {arith::MinSIOp::create(b, carried[0], next),
-                            arith::MaxSIOp::create(b, carried[1], next)};
+      Carried start;
+      for (Value value : carried)
+        start.push_back(vector::BroadcastOp::create(b, vector, value));
+      Carried extremes =
+          emitFor(constant(0), done, lanes, start,
+                  [&](Value t, const Carried &carried) -> Carried {
+                    Value row =
+                        vector::LoadOp::create(b, vector, memref, at(t));
+                    return {arith::MinSIOp::create(b, carried[0], row),
+                            arith::MaxSIOp::create(b, carried[1], row)};
                   });
-      least = vector::ReductionOp::create(b, vector::CombiningKind::MINSI,
-                                          extremes[0]);
-      largest = vector::ReductionOp::create(b, vector::CombiningKind::MAXSI,
-                                            extremes[1]);
+      carried = {vector::ReductionOp::create(b, vector::CombiningKind::MINSI,
+                                             extremes[0]),
+                 vector::ReductionOp::create(b, vector::CombiningKind::MAXSI,
+                                             extremes[1])};
     }
-    ValueRange extremes = emitFor(
-        done, count, 1, {least, largest},
-        [&](Value t, ValueRange carried) -> SmallVector<Value> {
-          Value next = memref::LoadOp::create(
-              b, memref, slice.at(arith::AddIOp::create(b, slice.first, t)));
-          return {arith::MinSIOp::create(b, carried[0], next),
-                  arith::MaxSIOp::create(b, carried[1], next)};
-        });
-    return {extremes[0], extremes[1]};
+    return emitFor(done, count, 1, carried,
+                   [&](Value t, const Carried &carried) -> Carried {
+                     Value element = memref::LoadOp::create(b, memref, at(t));
+                     return {arith::MinSIOp::create(b, carried[0], element),
+                             arith::MaxSIOp::create(b, carried[1], element)};
+                   });
   }
 
-  /// Whether any, and whether each boolean of the slice is set.
-  Truth gatherTruth(memref::LoadOp load) {
+  /// Whether `test` holds for any, and for each element of the slice.
+  Truth gatherTruth(memref::LoadOp load, Operation *op,
+                    function_ref<Value(Value)> test) {
     std::optional<Slice> slice = sliceOf(load);
     if (!slice)
-      return unknownTruth(load);
-    Value end = b.createOrFold<arith::AddIOp>(slice->last, constant(1));
-    ValueRange found =
-        emitFor(slice->first, end, 1, {boolean(false), boolean(true)},
-                [&](Value t, ValueRange carried) -> SmallVector<Value> {
-                  Value next =
-                      memref::LoadOp::create(b, load.getMemRef(), slice->at(t));
-                  return {arith::OrIOp::create(b, carried[0], next),
-                          arith::AndIOp::create(b, carried[1], next)};
-                });
+      return unknownTruth(op);
+    Carried found = forEachRow(
+        *slice, {boolean(false), boolean(true)},
+        [&](ArrayRef<Value> leading, const Carried &carried) -> Carried {
+          return emitFor(slice->first.back(), next(slice->last.back()), 1,
+                         carried,
+                         [&](Value t, const Carried &carried) -> Carried {
+                           Value holds = test(memref::LoadOp::create(
+                               b, load.getMemRef(), slice->at(leading, t)));
+                           return {arith::OrIOp::create(b, carried[0], holds),
+                                   arith::AndIOp::create(b, carried[1], holds)};
+                         });
+        });
     return {found[0], found[1]};
   }
 
-  ValueRange emitFor(Value lower, Value upper, int64_t step,
-                     ArrayRef<Value> init,
-                     function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  Carried emitFor(Value lower, Value upper, int64_t step, const Carried &init,
+                  function_ref<Carried(Value, const Carried &)> body) {
     auto loop = scf::ForOp::create(b, lower, upper, constant(step), init);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     scf::YieldOp::create(
-        b, body(loop.getInductionVar(), loop.getRegionIterArgs()));
-    return loop.getResults();
+        b, body(loop.getInductionVar(),
+                llvm::to_vector_of<Value>(loop.getRegionIterArgs())));
+    return llvm::to_vector_of<Value>(loop.getResults());
   }
 
   //===--------------------------------------------------------------------===//
@@ -321,28 +274,78 @@ private:
     Operation *op = value.getDefiningOp();
     if (auto comparison = dyn_cast<arith::CmpIOp>(op))
       return compareIntervals(comparison);
+    if (auto comparison = dyn_cast<arith::CmpFOp>(op))
+      return compareFloats(comparison);
     if (auto load = dyn_cast<memref::LoadOp>(op))
-      return gatherTruth(load);
-    if (isa<arith::AndIOp, arith::OrIOp>(op)) {
+      return gatherTruth(load, op, [](Value loaded) { return loaded; });
+    if (isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
       Truth x = truthOf(op->getOperand(0)), y = truthOf(op->getOperand(1));
-      if (isa<arith::AndIOp>(op))
-        return {both(x.possible, y.possible), both(x.sure, y.sure)};
-      return {either(x.possible, y.possible), either(x.sure, y.sure)};
+      return isa<arith::AndIOp>(op)  ? conjunction(x, y)
+             : isa<arith::OrIOp>(op) ? disjunction(x, y)
+                                     : choice(x, negation(y), y);
     }
-    if (isa<arith::XOrIOp>(op) && matchPattern(op->getOperand(1), m_One())) {
-      Truth x = truthOf(op->getOperand(0));
-      return {negate(x.sure), negate(x.possible)};
+    if (isa<arith::SelectOp>(op))
+      return choice(truthOf(op->getOperand(0)), truthOf(op->getOperand(1)),
+                    truthOf(op->getOperand(2)));
+    return unknownTruth(op);
+  }
+
+  Truth conjunction(Truth x, Truth y) {
+    return {both(x.possible, y.possible), both(x.sure, y.sure)};
+  }
+  Truth disjunction(Truth x, Truth y) {
+    return {either(x.possible, y.possible), either(x.sure, y.sure)};
+  }
+  Truth negation(Truth x) { return {negate(x.sure), negate(x.possible)}; }
+  /// `x` where `condition` holds, else `y`.
+  Truth choice(Truth condition, Truth x, Truth y) {
+    return disjunction(conjunction(condition, x),
+                       conjunction(negation(condition), y));
+  }
+
+  /// An element that is read, widened or not, and a number from outside, such
+  /// as the -inf of an additive mask.
+  Truth compareFloats(arith::CmpFOp op) {
+    for (bool isLeft : {true, false}) {
+      Value number = isLeft ? op.getRhs() : op.getLhs();
+      bool isInside = mask.isAncestor(number.getParentRegion());
+      if (isInside && !matchPattern(number, m_Constant()))
+        continue;
+      SmallVector<Operation *> casts{op};
+      Operation *source = (isLeft ? op.getLhs() : op.getRhs()).getDefiningOp();
+      while (isa_and_nonnull<arith::ExtFOp, arith::TruncFOp>(source)) {
+        casts.push_back(source);
+        source = source->getOperand(0).getDefiningOp();
+      }
+      auto load = dyn_cast_or_null<memref::LoadOp>(source);
+      if (!load || !mask.isAncestor(load->getParentRegion()))
+        continue;
+      return gatherTruth(load, op, [&](Value loaded) -> Value {
+        IRMapping mapping;
+        mapping.map(load.getResult(), loaded);
+        if (isInside)
+          b.clone(*number.getDefiningOp(), mapping);
+        for (Operation *cast : llvm::reverse(casts))
+          b.clone(*cast, mapping);
+        return mapping.lookup(op.getResult());
+      });
     }
     return unknownTruth(op);
   }
 
   Truth compareIntervals(arith::CmpIOp op) {
-    if (op.getLhs().getType().isInteger(1))
+    using Predicate = arith::CmpIPredicate;
+    if (op.getLhs().getType().isInteger(1)) {
+      Truth x = truthOf(op.getLhs()), y = truthOf(op.getRhs());
+      if (op.getPredicate() == Predicate::eq)
+        return choice(x, y, negation(y));
+      if (op.getPredicate() == Predicate::ne)
+        return choice(x, negation(y), y);
       return unknownTruth(op);
+    }
     Interval x = intervalOf(op.getLhs()), y = intervalOf(op.getRhs());
     if (!x || !y)
       return unknownTruth(op);
-    using Predicate = arith::CmpIPredicate;
     switch (op.getPredicate()) {
     case Predicate::sgt:
     case Predicate::sge:
@@ -366,14 +369,31 @@ private:
         return {meet, same};
       return {negate(same), negate(meet)};
     }
-    default:
-      return unknownTruth(op);
+    case Predicate::ugt:
+    case Predicate::uge:
+      std::swap(x, y);
+      [[fallthrough]];
+    case Predicate::ult:
+    case Predicate::ule:
+      break;
     }
+    // Of integers that are not negative, unsigned order is the signed one;
+    // others are larger.
+    bool isStrict = op.getPredicate() == Predicate::ult ||
+                    op.getPredicate() == Predicate::ugt;
+    Predicate less = isStrict ? Predicate::slt : Predicate::sle;
+    Value zero = constant(0);
+    auto isPositive = [&](Value value) {
+      return compare(Predicate::sle, zero, value);
+    };
+    Value isBeyond =
+        either(negate(isPositive(x.high)),
+               both(isPositive(x.low), negate(compare(less, x.low, y.high))));
+    return {negate(both(isPositive(y.low), isBeyond)),
+            both(both(isPositive(x.low), isPositive(y.low)),
+                 compare(less, x.high, y.low))};
   }
 
-  ImplicitLocOpBuilder &b;
-  Region &mask;
-  llvm::DenseMap<Value, Interval> &intervals;
   llvm::DenseMap<Value, Truth> &truths;
 };
 

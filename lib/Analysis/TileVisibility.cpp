@@ -7,11 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/TileVisibility.h"
-#include "attn/Analysis/ProgramSlice.h"
+#include "LinearIntegers.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -19,32 +17,14 @@ using namespace attn;
 
 namespace {
 
-/// Values from outside and constants are at most this, or not analysed.
-constexpr int64_t kLargestConstant = int64_t(1) << 40;
-/// Divisors and factors are at most this: products with bounds then fit.
-constexpr int64_t kLargestDivisor = int64_t(1) << 21;
-/// Magnitudes are tracked in bits; beyond this many, sums could overflow.
-constexpr unsigned kLargestBits = 60;
+/// The largest or the smallest of integers.
+struct Extremum {
+  SmallVector<Linear, 2> parts;
+  bool isLargest = true;
 
-/// Shifts of dividends stay below this many bits.
-constexpr unsigned kQuotientBits = 41;
-
-/// An integer of the region as `keyFactor * ((j + shift) div divisor) + r`,
-/// rounded down, with shift and r in intervals. Without a divisor, which is the
-/// rule, the shift is in r.
-struct Linear {
-  Linear() = default;
-  Linear(int64_t keyFactor, Value low, Value high, unsigned bits = 41)
-      : keyFactor(keyFactor), low(low), high(high), bits(bits) {}
-
-  int64_t keyFactor = 0;
-  Value low, high;
-  Value shiftLow, shiftHigh, divisor;
-  /// Every magnitude is below 2^bits.
-  unsigned bits = 41;
-
-  explicit operator bool() const { return static_cast<bool>(low); }
-  bool isPoint() const { return keyFactor == 0 && low == high; }
+  explicit operator bool() const {
+    return llvm::all_of(parts, [](const Linear &x) { return bool(x); });
+  }
 };
 
 /// A half-open range of keys; a null end is unbounded.
@@ -60,10 +40,9 @@ struct Visibility {
   static Visibility unknown() { return {{}, {{}, {}, true}}; }
 };
 
-class Evaluator {
+class Evaluator : public LinearIntegers {
 public:
-  Evaluator(ImplicitLocOpBuilder &b, Region &region, Value keyCount)
-      : b(b), region(region), keyCount(keyCount) {}
+  using LinearIntegers::LinearIntegers;
 
   Visibility run(ArrayRef<Linear> arguments) {
     for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
@@ -72,266 +51,10 @@ public:
     return visibilityOf(yield.getValues().front());
   }
 
-  Operation *unknownOp = nullptr;
-  /// i1: whether what the bounds assume of run-time values holds: that those
-  /// from outside are too small for sums of them to overflow, and that
-  /// divisions round down. Null when nothing is assumed.
-  Value assumption;
+  /// Whether the keys that may be visible need not be one range.
+  bool hasGap = false;
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Scalar arithmetic; null operands are handled by the callers
-  //===--------------------------------------------------------------------===//
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
-  Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(x, y); }
-  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
-  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(x, y); }
-  Value mul(Value x, Value y) { return b.createOrFold<arith::MulIOp>(x, y); }
-  Value floorDiv(Value x, Value y) {
-    return b.createOrFold<arith::FloorDivSIOp>(x, y);
-  }
-  Value less(arith::CmpIPredicate predicate, Value x, Value y) {
-    return b.createOrFold<arith::CmpIOp>(predicate, x, y);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return b.createOrFold<arith::SelectOp>(condition, x, y);
-  }
-
-  void assume(Value condition) {
-    assumption = assumption
-                     ? b.createOrFold<arith::AndIOp>(assumption, condition)
-                     : condition;
-  }
-
-  bool isInside(Value value) {
-    return region.isAncestor(value.getParentRegion());
-  }
-
-  /// Whether `type` is of integers that fit an index.
-  static bool isInteger(Type type) {
-    return type.isIndex() || (type.isInteger() && !type.isInteger(1) &&
-                              type.getIntOrFloatBitWidth() <= 64);
-  }
-
-  Value toIndex(Value value) {
-    if (value.getType().isIndex())
-      return value;
-    return arith::IndexCastOp::create(b, b.getIndexType(), value);
-  }
-
-  Linear point(Value value) { return {0, value, value}; }
-
-  /// A value that is known at run time only, converted to index.
-  Linear outsidePoint(Value original) {
-    Value value = toIndex(original);
-    if (!original.getType().isIndex() &&
-        original.getType().getIntOrFloatBitWidth() <= 32)
-      return point(value);
-    Value limit = constant(kLargestConstant);
-    Value below = less(arith::CmpIPredicate::sle, value, limit);
-    Value above =
-        less(arith::CmpIPredicate::sge, value, constant(-kLargestConstant));
-    assume(b.createOrFold<arith::AndIOp>(below, above));
-    return point(value);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Integers
-  //===--------------------------------------------------------------------===//
-
-  Linear linearOf(Value value) {
-    auto [it, inserted] = linear.try_emplace(value);
-    if (!inserted)
-      return it->second;
-    Linear result = computeLinear(value);
-    if (!result && !unknownOp)
-      unknownOp = getIntegerOp(value, region);
-    return linear[value] = result;
-  }
-
-  Linear computeLinear(Value value) {
-    APInt literal;
-    if (matchPattern(value, m_ConstantInt(&literal))) {
-      // With the sign, the largest one has 42 bits.
-      if (literal.getSignificantBits() > 42 ||
-          std::abs(literal.getSExtValue()) > kLargestConstant)
-        return {};
-      return point(constant(literal.getSExtValue()));
-    }
-    if (!isInside(value))
-      return isInteger(value.getType()) ? outsidePoint(value) : Linear();
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return {};
-    if (isa<arith::AddIOp, arith::SubIOp>(op)) {
-      // Sums of narrow integers wrap.
-      if (!value.getType().isIndex() && !value.getType().isInteger(64))
-        return {};
-      Linear x = linearOf(op->getOperand(0)), y = linearOf(op->getOperand(1));
-      if (!x || !y)
-        return {};
-      return isa<arith::AddIOp>(op) ? sum(x, y) : difference(x, y);
-    }
-    if (auto product = dyn_cast<arith::MulIOp>(op))
-      return multiple(product);
-    if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op))
-      return quotient(op);
-    if (isa<arith::RemUIOp, arith::RemSIOp>(op))
-      return remainder(op);
-    if (isa<arith::MinSIOp, arith::MaxSIOp>(op)) {
-      Linear x = linearOf(op->getOperand(0)), y = linearOf(op->getOperand(1));
-      if (!x || !y || x.keyFactor || y.keyFactor)
-        return {};
-      bool isMin = isa<arith::MinSIOp>(op);
-      return {0, isMin ? min(x.low, y.low) : max(x.low, y.low),
-              isMin ? min(x.high, y.high) : max(x.high, y.high),
-              std::max(x.bits, y.bits)};
-    }
-    if (isa<arith::IndexCastOp, arith::ExtSIOp>(op)) {
-      // Narrowing a 64-bit index may wrap.
-      Type from = op->getOperand(0).getType(), to = value.getType();
-      unsigned fromBits = from.isIndex() ? 64 : from.getIntOrFloatBitWidth();
-      unsigned toBits = to.isIndex() ? 64 : to.getIntOrFloatBitWidth();
-      return toBits < fromBits ? Linear() : linearOf(op->getOperand(0));
-    }
-    if (auto load = dyn_cast<memref::LoadOp>(op))
-      return loadPoint(load);
-    return {};
-  }
-
-  /// The key part of `x` and `y` together, which must be of one kind, and the
-  /// interval [low, high].
-  Linear combine(const Linear &x, const Linear &y, int64_t keyFactor, Value low,
-                 Value high) {
-    if (x.keyFactor && y.keyFactor && (x.divisor || y.divisor))
-      return {};
-    Linear result = x.keyFactor ? x : y;
-    result.keyFactor = keyFactor;
-    result.low = low;
-    result.high = high;
-    result.bits = std::max(x.bits, y.bits) + 1;
-    return result.bits <= kLargestBits ? result : Linear();
-  }
-
-  Linear sum(const Linear &x, const Linear &y) {
-    if (!x || !y)
-      return {};
-    return combine(x, y, x.keyFactor + y.keyFactor, add(x.low, y.low),
-                   add(x.high, y.high));
-  }
-
-  Linear difference(const Linear &x, const Linear &y) {
-    return combine(x, y, x.keyFactor - y.keyFactor, sub(x.low, y.high),
-                   sub(x.high, y.low));
-  }
-
-  /// A product with a constant.
-  Linear multiple(arith::MulIOp op) {
-    if (!op.getType().isIndex() && !op.getType().isInteger(64))
-      return {};
-    Value other = op.getLhs();
-    APInt literal;
-    if (!matchPattern(op.getRhs(), m_ConstantInt(&literal))) {
-      other = op.getRhs();
-      if (!matchPattern(op.getLhs(), m_ConstantInt(&literal)))
-        return {};
-    }
-    Linear x = linearOf(other);
-    if (!x || literal.isZero() || literal.getSignificantBits() > 22 ||
-        std::abs(literal.getSExtValue()) > kLargestDivisor)
-      return {};
-    int64_t factor = literal.getSExtValue();
-    x.bits += llvm::Log2_64_Ceil(std::abs(factor));
-    x.keyFactor *= factor;
-    if (x.bits > kLargestBits)
-      return {};
-    Value f = constant(factor);
-    Value low = mul(x.low, f), high = mul(x.high, f);
-    x.low = factor > 0 ? low : high;
-    x.high = factor > 0 ? high : low;
-    return x;
-  }
-
-  /// A divisor from the region: positive and not too large, or assumed to be.
-  Value divisorOf(Value value) {
-    Linear y = linearOf(value);
-    if (!y || !y.isPoint())
-      return {};
-    APInt literal;
-    if (matchPattern(value, m_ConstantInt(&literal)))
-      return literal.isStrictlyPositive() && literal.ule(kLargestDivisor)
-                 ? y.low
-                 : Value();
-    Value one = constant(1);
-    assume(less(arith::CmpIPredicate::sge, y.low, one));
-    assume(less(arith::CmpIPredicate::sle, y.low, constant(kLargestDivisor)));
-    return max(y.low, one);
-  }
-
-  /// The dividend and the divisor of `op`, for which it rounds down.
-  std::pair<Linear, Value> operandsOfDivision(Operation *op) {
-    Linear x = linearOf(op->getOperand(0));
-    if (!x || x.divisor || (x.keyFactor != 0 && x.keyFactor != 1))
-      return {};
-    Value divisor = divisorOf(op->getOperand(1));
-    // Keys are at least 0, so r says whether the dividend is.
-    if (divisor && !isa<arith::FloorDivSIOp>(op))
-      assume(less(arith::CmpIPredicate::sge, x.low, constant(0)));
-    return {x, divisor};
-  }
-
-  Linear quotient(Operation *op) {
-    auto [x, divisor] = operandsOfDivision(op);
-    if (!divisor)
-      return {};
-    if (x.keyFactor == 0)
-      return {0, floorDiv(x.low, divisor), floorDiv(x.high, divisor), x.bits};
-    // Quotients are cut to what keys reach: see cut().
-    if (x.bits > kQuotientBits)
-      return {};
-    Linear result = x;
-    result.shiftLow = x.low;
-    result.shiftHigh = x.high;
-    result.divisor = divisor;
-    result.low = result.high = constant(0);
-    return result;
-  }
-
-  Linear remainder(Operation *op) {
-    auto [x, divisor] = operandsOfDivision(op);
-    if (!divisor)
-      return {};
-    Value zero = constant(0), last = sub(divisor, constant(1));
-    if (x.keyFactor != 0)
-      return {0, zero, last};
-    Value first = floorDiv(x.low, divisor);
-    Value same =
-        less(arith::CmpIPredicate::eq, first, floorDiv(x.high, divisor));
-    Value base = mul(first, divisor);
-    return {0, select(same, sub(x.low, base), zero),
-            select(same, sub(x.high, base), last)};
-  }
-
-  /// A load whose indices are the same for the whole tile is done once.
-  Linear loadPoint(memref::LoadOp load) {
-    if (isInside(load.getMemRef()) || !isInteger(load.getType()))
-      return {};
-    SmallVector<Value> indices;
-    for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
-      Linear i = linearOf(index);
-      if (!i || !i.isPoint())
-        return {};
-      Value extent = memref::DimOp::create(b, load.getMemRef(), dim);
-      Value last = sub(extent, constant(1));
-      indices.push_back(max(min(i.low, last), constant(0)));
-    }
-    return point(toIndex(memref::LoadOp::create(b, load.getMemRef(), indices)));
-  }
-
   //===--------------------------------------------------------------------===//
   // Conditions
   //===--------------------------------------------------------------------===//
@@ -341,59 +64,153 @@ private:
     if (matchPattern(value, m_ConstantInt(&literal)))
       return literal.isZero() ? Visibility{{{}, {}, true}, {{}, {}, true}}
                               : Visibility{};
-    Operation *op = isInside(value) ? value.getDefiningOp() : nullptr;
+    if (!isInside(value))
+      return everywhere(value);
+    Operation *op = value.getDefiningOp();
     if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op))
       return compareKeys(compare);
-    if (auto conjunction = dyn_cast_or_null<arith::AndIOp>(op)) {
-      Visibility x = visibilityOf(conjunction.getLhs());
-      Visibility y = visibilityOf(conjunction.getRhs());
-      return {intersect(x.possible, y.possible), intersect(x.sure, y.sure)};
+    if (isa_and_nonnull<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
+      Visibility x = visibilityOf(op->getOperand(0));
+      if (isa<arith::XOrIOp>(op) && matchPattern(op->getOperand(1), m_One()))
+        return negation(x);
+      Visibility y = visibilityOf(op->getOperand(1));
+      return isa<arith::AndIOp>(op)  ? conjunction(x, y)
+             : isa<arith::OrIOp>(op) ? disjunction(x, y)
+                                     : choice(x, negation(y), y);
     }
-    if (auto disjunction = dyn_cast_or_null<arith::OrIOp>(op)) {
-      Visibility x = visibilityOf(disjunction.getLhs());
-      Visibility y = visibilityOf(disjunction.getRhs());
-      return {hull(x.possible, y.possible), unite(x.sure, y.sure)};
-    }
-    if (auto negation = dyn_cast_or_null<arith::XOrIOp>(op)) {
-      Value inner = negation.getLhs();
-      if (matchPattern(negation.getRhs(), m_One())) {
-        Visibility x = visibilityOf(inner);
-        return {complement(x.sure, /*outer=*/true),
-                complement(x.possible, /*outer=*/false)};
-      }
-    }
-    if (op && !unknownOp)
-      unknownOp = op;
-    return Visibility::unknown();
+    if (isa_and_nonnull<arith::SelectOp>(op))
+      return choice(visibilityOf(op->getOperand(0)),
+                    visibilityOf(op->getOperand(1)),
+                    visibilityOf(op->getOperand(2)));
+    if (auto load = dyn_cast_or_null<memref::LoadOp>(op))
+      if (Value loaded = loadOnce(load))
+        return everywhere(loaded);
+    return unknownVisibility(op);
+  }
+
+  Visibility conjunction(const Visibility &x, const Visibility &y) {
+    return {intersect(x.possible, y.possible), intersect(x.sure, y.sure)};
+  }
+
+  Visibility disjunction(const Visibility &x, const Visibility &y) {
+    const KeyRange &p = x.possible, &q = y.possible;
+    hasGap |= !p.empty && !q.empty && (p.low || q.low) && (p.high || q.high);
+    return {hull(p, q), unite(x.sure, y.sure)};
+  }
+
+  Visibility negation(const Visibility &x) {
+    hasGap |= x.sure.low && x.sure.high;
+    return {complement(x.sure, /*outer=*/true),
+            complement(x.possible, /*outer=*/false)};
+  }
+
+  /// `x` where `condition` holds, else `y`.
+  Visibility choice(const Visibility &condition, const Visibility &x,
+                    const Visibility &y) {
+    return disjunction(conjunction(condition, x),
+                       conjunction(negation(condition), y));
+  }
+
+  /// A condition that is the same for every row and key.
+  Visibility everywhere(Value condition) {
+    Value end = select(condition, constant(kLargestConstant * 4),
+                       constant(-kLargestConstant * 4));
+    return {{{}, end}, {{}, end}};
   }
 
   Visibility compareKeys(arith::CmpIOp op) {
-    Linear x = linearOf(op.getLhs()), y = linearOf(op.getRhs());
+    using Predicate = arith::CmpIPredicate;
+    Predicate predicate = op.getPredicate();
+    bool isEqual = predicate == Predicate::eq;
+    if (op.getLhs().getType().isInteger(1)) {
+      if (!isEqual && predicate != Predicate::ne)
+        return unknownVisibility(op);
+      Visibility x = visibilityOf(op.getLhs()), y = visibilityOf(op.getRhs());
+      return isEqual ? choice(x, y, negation(y)) : choice(x, negation(y), y);
+    }
+    Extremum x = extremumOf(op.getLhs()), y = extremumOf(op.getRhs());
     if (!x || !y)
       return unknownVisibility(op);
-    Linear one = point(constant(1));
-    switch (op.getPredicate()) {
-    case arith::CmpIPredicate::sle:
-      return atMostZero(difference(x, y), op);
-    case arith::CmpIPredicate::sge:
-      return atMostZero(difference(y, x), op);
-    case arith::CmpIPredicate::slt:
-      return atMostZero(sum(difference(x, y), one), op);
-    case arith::CmpIPredicate::sgt:
-      return atMostZero(sum(difference(y, x), one), op);
-    case arith::CmpIPredicate::eq: {
-      Visibility below = atMostZero(difference(x, y), op);
-      Visibility above = atMostZero(difference(y, x), op);
-      return {intersect(below.possible, above.possible),
-              intersect(below.sure, above.sure)};
+    switch (predicate) {
+    case Predicate::sle:
+      return atMost(x, y, 0, op);
+    case Predicate::sge:
+      return atMost(y, x, 0, op);
+    case Predicate::slt:
+      return atMost(x, y, 1, op);
+    case Predicate::sgt:
+      return atMost(y, x, 1, op);
+    case Predicate::eq:
+    case Predicate::ne: {
+      Visibility same = conjunction(atMost(x, y, 0, op), atMost(y, x, 0, op));
+      return isEqual ? same : negation(same);
     }
-    default:
+    case Predicate::ule:
+      return atMostUnsigned(x, y, 0, op);
+    case Predicate::uge:
+      return atMostUnsigned(y, x, 0, op);
+    case Predicate::ult:
+      return atMostUnsigned(x, y, 1, op);
+    case Predicate::ugt:
+      return atMostUnsigned(y, x, 1, op);
+    }
+    llvm_unreachable("all predicates are handled");
+  }
+
+  /// Distances of rows and keys are written as `max(i - j, j - i)` or as an
+  /// absolute value; neither is linear, but their parts are.
+  Extremum extremumOf(Value value) {
+    Operation *op = isInside(value) ? value.getDefiningOp() : nullptr;
+    if (isa_and_nonnull<arith::MaxSIOp, arith::MinSIOp>(op)) {
+      Linear x = linearOf(op->getOperand(0)), y = linearOf(op->getOperand(1));
+      if (x && y && (x.keyFactor || y.keyFactor))
+        return {{x, y}, isa<arith::MaxSIOp>(op)};
+    }
+    if (isa_and_nonnull<math::AbsIOp>(op)) {
+      Linear x = linearOf(op->getOperand(0));
+      if (x)
+        return {
+            {x, fitted(difference(point(constant(0), 1), x), value.getType())}};
+    }
+    return {{linearOf(value)}};
+  }
+
+  /// `x + shift <= y`, for the largest or smallest of either.
+  Visibility atMost(const Extremum &x, const Extremum &y, int64_t shift,
+                    Operation *op) {
+    auto overParts = [&](const Extremum &of, bool isAnd, auto part) {
+      Visibility result = part(of.parts.front());
+      for (const Linear &next : llvm::drop_begin(of.parts))
+        result = isAnd ? conjunction(result, part(next))
+                       : disjunction(result, part(next));
+      return result;
+    };
+    Linear distance = point(constant(shift), 2);
+    return overParts(x, x.isLargest, [&](const Linear &left) {
+      return overParts(y, !y.isLargest, [&](const Linear &right) {
+        return atMostZero(sum(difference(left, right), distance), op);
+      });
+    });
+  }
+
+  /// `x + shift <= y` of unsigned integers, of which one is assumed not to be
+  /// negative: `y`, or if that falls with the key, `x`.
+  Visibility atMostUnsigned(const Extremum &x, const Extremum &y, int64_t shift,
+                            Operation *op) {
+    if (x.parts.size() > 1 || y.parts.size() > 1)
       return unknownVisibility(op);
+    Extremum zero{{point(constant(0), 1)}};
+    if (y.parts[0].keyFactor < 0) {
+      assumeNotNegative(x.parts[0]);
+      return negation(
+          conjunction(atMost(zero, y, 0, op), atMost(y, x, 1 - shift, op)));
     }
+    assumeNotNegative(y.parts[0]);
+    return conjunction(atMost(zero, x, 0, op), atMost(x, y, shift, op));
   }
 
   Visibility unknownVisibility(Operation *op) {
-    if (!unknownOp)
+    if (op && !unknownOp)
       unknownOp = op;
     return Visibility::unknown();
   }
@@ -511,11 +328,6 @@ private:
       return {{}, x.low};
     return {{}, {}, !outer};
   }
-
-  ImplicitLocOpBuilder &b;
-  Region &region;
-  Value keyCount;
-  llvm::DenseMap<Value, Linear> linear;
 };
 
 } // namespace
@@ -529,10 +341,11 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
   Value lastRow = b.createOrFold<arith::SubIOp>(rowEnd, one);
   Evaluator evaluator(b, mask, keyCount);
   // j = key + keyOffset.
-  Visibility visibility = evaluator.run({{0, batch, batch},
-                                         {0, firstHead, lastHead},
-                                         {0, rowBegin, lastRow},
-                                         {1, keyOffset, keyOffset}});
+  Visibility visibility =
+      evaluator.run({{0, batch, batch, kPositionBits},
+                     {0, firstHead, lastHead, kPositionBits},
+                     {0, rowBegin, lastRow, kPositionBits},
+                     {1, keyOffset, keyOffset, kPositionBits}});
 
   auto clamp = [&](Value x, Value low, Value high) {
     return b.createOrFold<arith::MaxSIOp>(
@@ -540,6 +353,7 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
   };
   TileBounds bounds;
   bounds.unknown = evaluator.unknownOp;
+  bounds.hasGap = evaluator.hasGap;
   const KeyRange &possible = visibility.possible, &sure = visibility.sure;
   if (possible.empty) {
     bounds.lower = bounds.upper = bounds.fullLower = bounds.fullUpper = zero;

@@ -172,6 +172,97 @@ func.func @padding(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memr
 
 #s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
 
+// The first keys and a window are no range: what lies between is told apart block
+// by block.
+// CHECK-LABEL: func.func @gap
+// CHECK: scf.for %{{.*}} = %c0 to %c640 step %c64
+// CHECK: arith.ori
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: attn.online_attention
+// CHECK-NOT: mask {
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @gap(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %few = arith.constant 4 : index
+    %width = arith.constant 100 : index
+    %first = arith.cmpi slt, %j, %few : index
+    %d = arith.subi %i, %j : index
+    %near = arith.cmpi slt, %d, %width : index
+    %x = arith.ori %first, %near : i1
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// An additive mask of one row is compared with -inf for a whole block.
+// CHECK-LABEL: func.func @additive
+// CHECK-SAME: %[[BIAS:[^:]*]]: memref<1x640xf16>)
+// CHECK: scf.for %{{.*}} = %c0 to %c640 step %c64
+// CHECK: %[[ANY:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %false, %{{.*}} = %true)
+// CHECK: memref.load %[[BIAS]]
+// CHECK: arith.extf
+// CHECK: arith.cmpf une
+// CHECK: scf.if %[[ANY]]#0
+// CHECK: scf.if %[[ANY]]#1
+func.func @additive(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %bias: memref<1x640xf16>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %infinity = arith.constant 0xFF800000 : f32
+    %y = memref.load %bias[%b, %j] : memref<1x640xf16>
+    %z = arith.extf %y : f16 to f32
+    %x = arith.cmpf une, %z, %infinity : f32
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
+// A table of blocks of 32 rows and keys has four elements for a block of 64 of
+// each; a mask with an element for each pair has too many.
+// CHECK-LABEL: func.func @table
+// CHECK-SAME: %[[TABLE:[^:]*]]: memref<2x20xi1>)
+// CHECK: scf.for %{{.*}} = %c0 to %c640 step %c64
+// CHECK: scf.for
+// CHECK: %{{.*}}:2 = scf.for
+// CHECK: memref.load %[[TABLE]]
+// CHECK: scf.if
+// CHECK-LABEL: func.func @pairs
+// CHECK: scf.for %{{.*}} = %c0 to %c10 step %c1
+// CHECK-NOT: scf.if
+// CHECK: attn.online_attention {{.*}} mask {
+func.func @table(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %table: memref<2x20xi1>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %size = arith.constant 32 : index
+    %row = arith.divui %i, %size : index
+    %column = arith.divui %j, %size : index
+    %x = memref.load %table[%row, %column] : memref<2x20xi1>
+    attn.yield %x : i1
+  }
+  return
+}
+func.func @pairs(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %pairs: memref<64x640xi1>) {
+  attn.attention ins(%q, %k, %k : memref<1x1x64x8xf32>, memref<1x1x640x8xf32>, memref<1x1x640x8xf32>) outs(%o : memref<1x1x64x8xf32>) scale 1.0 schedule(#s) mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = memref.load %pairs[%i, %j] : memref<64x640xi1>
+    attn.yield %x : i1
+  }
+  return
+}
+
+// -----
+
+#s = #attn.schedule<kernel = queries_in_lanes, tile = [64, 64], registers = [4, 4], lanes = 16>
+
 // A length read from memory is read once a tile, not once a key.
 // CHECK-LABEL: func.func @lengths
 // CHECK-SAME: %[[N:[^:]*]]: memref<1xi32>)

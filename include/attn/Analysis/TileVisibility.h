@@ -30,6 +30,9 @@ struct TileBounds {
   mlir::Value fullLower, fullUpper;
   /// The first op of the region that the analysis did not know, or null.
   mlir::Operation *unknown = nullptr;
+  /// Whether keys inside [lower, upper) may be hidden from every row, as those
+  /// between the first keys and a window.
+  bool hasGap = false;
 };
 
 /// Emits code at the builder's insertion point that computes the bounds for the

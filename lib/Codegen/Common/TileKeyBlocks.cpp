@@ -194,6 +194,16 @@ void KeyBlocksTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
     Value first = x.add(at[3], key);
     Truth visible =
         classes.classify(first, x.sub(x.add(first, count), x.constant(1)));
+    if (bounds.fullLower != bounds.fullUpper) {
+      auto atMost = [&](Value left, Value right) {
+        return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, left,
+                                             right);
+      };
+      Value isInside = b.createOrFold<arith::AndIOp>(
+          atMost(bounds.fullLower, key),
+          atMost(x.add(key, count), bounds.fullUpper));
+      visible.sure = b.createOrFold<arith::OrIOp>(visible.sure, isInside);
+    }
     auto any = scf::IfOp::create(b, visible.possible, false);
     b.setInsertionPointToStart(any.thenBlock());
     auto all = scf::IfOp::create(
@@ -214,9 +224,11 @@ void KeyBlocksTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   TileBounds bounds =
       emitTileBounds(b, fused.getMask(), at[0], at[1], lastHead, at[2],
                      x.add(at[2], maskRows), at[3], keyCount);
-  // Masks that read tensors by row or key are told apart block by block.
+  // Where masks read tensors by row or key, or what is visible is no range,
+  // blocks are told apart one by one.
   std::optional<BlockVisibility> classes;
-  if (bounds.unknown && BlockVisibility::isUseful(fused.getMask()))
+  if (bounds.hasGap ||
+      (bounds.unknown && BlockVisibility::isUseful(fused.getMask())))
     classes.emplace(b, fused.getMask(), at[0], at[1], lastHead, at[2],
                     x.add(at[2], maskRows));
   // The next task is likely that of the rows before, which sees as many keys
@@ -236,6 +248,8 @@ void KeyBlocksTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
        {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
     *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
   if (classes) {
+    if (isNeverFull)
+      bounds.fullUpper = bounds.fullLower;
     // A block that one document ends in is evaluated as a whole: that costs
     // more than short blocks do, as panels stream from L2 either way.
     constexpr int64_t kClassifiedKeys = 256;

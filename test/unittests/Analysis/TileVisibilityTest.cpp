@@ -18,6 +18,7 @@
 #include "attn/InitAll.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -93,7 +94,9 @@ private:
         .Case([&](arith::OrIOp) { return at(0) | at(1); })
         .Case([&](arith::XOrIOp) { return at(0) ^ at(1); })
         .Case([&](arith::SelectOp) { return at(0) ? at(1) : at(2); })
-        .Case<arith::IndexCastOp, arith::ExtSIOp>([&](auto) { return at(0); })
+        .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(
+            [&](auto) { return at(0); })
+        .Case([&](math::AbsIOp) { return at(0) < 0 ? -u(0) : u(0); })
         .Case([&](arith::CmpIOp compare) {
           APInt x(64, at(0), true), y(64, at(1), true);
           return int64_t(
@@ -149,7 +152,7 @@ public:
 
   /// The name of an index.
   std::string integer(int depth) {
-    switch (pick(0, depth > 0 ? 15 : 4)) {
+    switch (pick(0, depth > 0 ? 16 : 4)) {
     case 0:
       return "%i";
     case 1:
@@ -197,8 +200,12 @@ public:
       return define(std::string("arith.") + ops[pick(0, 2)] + " " +
                     integer(depth - 1) + ", " + count + " : index");
     }
+    case 15:
+      if (pick(0, 1))
+        return define("math.absi " + integer(depth - 1) + " : index");
+      [[fallthrough]];
     default: { // a narrow sum, which may wrap
-      std::string x = load(), y = load();
+      std::string x = narrow(depth), y = narrow(depth);
       std::string sum = define("arith.addi " + x + ", " + y + " : i32");
       return define("arith.index_cast " + sum + " : i32 to index");
     }
@@ -216,7 +223,7 @@ public:
 
   /// The name of an i1.
   std::string condition(int depth) {
-    switch (pick(0, depth > 0 ? 9 : 4)) {
+    switch (pick(0, depth > 0 ? 10 : 4)) {
     case 0:
       return define(pick(0, 1) ? "arith.constant true"
                                : "arith.constant false");
@@ -236,6 +243,10 @@ public:
     case 9:
       return define("arith.select " + condition(depth - 1) + ", " +
                     condition(depth - 1) + ", " + condition(depth - 1) +
+                    " : i1");
+    case 10:
+      return define(std::string("arith.cmpi ") + (pick(0, 1) ? "eq" : "ne") +
+                    ", " + condition(depth - 1) + ", " + condition(depth - 1) +
                     " : i1");
     default: {
       static const char *predicates[] = {"sle", "slt", "sge", "sgt", "eq",
@@ -272,6 +283,12 @@ private:
                       : define("arith.maxsi " + length() + ", " + positive +
                                " : index");
   }
+  /// An i32.
+  std::string narrow(int depth) {
+    if (pick(0, 1))
+      return load();
+    return define("arith.index_cast " + integer(depth - 1) + " : index to i32");
+  }
   std::string length() {
     return define("arith.index_cast " + load() + " : i32 to index");
   }
@@ -287,7 +304,7 @@ struct Tile {
 
 struct Result {
   int64_t lower, fullLower, fullUpper, upper;
-  bool unknown;
+  bool unknown, hasGap;
 };
 
 class TileVisibility : public testing::Test {
@@ -339,7 +356,9 @@ protected:
     bounds = {evaluate(emitted.lower, outside),
               evaluate(emitted.fullLower, outside),
               evaluate(emitted.fullUpper, outside),
-              evaluate(emitted.upper, outside), emitted.unknown != nullptr};
+              evaluate(emitted.upper, outside),
+              emitted.unknown != nullptr,
+              emitted.hasGap};
     EXPECT_LE(0, bounds.lower);
     EXPECT_LE(bounds.lower, bounds.fullLower);
     EXPECT_LE(bounds.fullLower, bounds.fullUpper);
@@ -440,6 +459,34 @@ TEST_F(TileVisibility, SegmentsAreToldApart) {
   EXPECT_EQ(classOf(0, 4, 8, 9), 1);
 }
 
+/// The first keys and a window: what lies between is no part of a range, but
+/// blocks of it are found to be empty.
+TEST_F(TileVisibility, GapsAreToldApart) {
+  const std::string body = "%two = arith.constant 2 : index\n"
+                           "%x = arith.cmpi slt, %j, %two : index\n"
+                           "%d = arith.subi %i, %j : index\n"
+                           "%y = arith.cmpi slt, %d, %n : index\n"
+                           "%v = arith.ori %x, %y : i1\n";
+  auto classOf = [&](int64_t key, int64_t keys) {
+    Tile tile;
+    tile.rowBegin = 30;
+    tile.rowEnd = 34;
+    tile.keyOffset = key;
+    tile.keyCount = keys;
+    Result bounds;
+    decided = 0;
+    run(body, "%v", tile, 7, {0}, bounds);
+    EXPECT_TRUE(bounds.hasGap);
+    EXPECT_FALSE(bounds.unknown);
+    return decided;
+  };
+  EXPECT_EQ(classOf(0, 2), 1);
+  EXPECT_EQ(classOf(0, 3), 0);
+  EXPECT_EQ(classOf(2, 22), 1);
+  EXPECT_EQ(classOf(20, 8), 0);
+  EXPECT_EQ(classOf(27, 4), 1);
+}
+
 /// For programs that the analysis knows: no range is wider than it must be.
 struct Exact {
   const char *name, *body;
@@ -495,6 +542,41 @@ const Exact kExact[] = {
      "%t = arith.constant true\n%x = arith.cmpi sgt, %j, %i : index\n"
      "%v = arith.xori %x, %t : i1\n",
      [](int64_t) -> int64_t { return 0; }, [](int64_t i) { return i; }},
+    {"distance as a maximum",
+     "%x = arith.subi %i, %j : index\n%y = arith.subi %j, %i : index\n"
+     "%m = arith.maxsi %x, %y : index\n%v = arith.cmpi sle, %m, %n : index\n",
+     [](int64_t i) { return i - kN; }, [](int64_t i) { return i + kN; }},
+    {"absolute distance",
+     "%x = arith.subi %i, %j : index\n%m = math.absi %x : index\n"
+     "%v = arith.cmpi slt, %m, %n : index\n",
+     [](int64_t i) { return i - kN + 1; },
+     [](int64_t i) { return i + kN - 1; }},
+    {"unsigned distance",
+     "%x = arith.subi %i, %j : index\n%v = arith.cmpi ule, %x, %n : index\n",
+     [](int64_t i) { return i - kN; }, [](int64_t i) { return i; }},
+    {"shifted documents",
+     "%two = arith.constant 2 : index\n%x = arith.addi %i, %two : index\n"
+     "%y = arith.addi %j, %two : index\n%r = arith.divui %x, %n : index\n"
+     "%c = arith.divsi %y, %n : index\n%v = arith.cmpi eq, %r, %c : index\n",
+     [](int64_t i) { return (i + 2) / kN * kN - 2; },
+     [](int64_t i) { return (i + 2) / kN * kN + kN - 3; }},
+    {"documents by shifts",
+     "%two = arith.constant 2 : index\n%r = arith.shrui %i, %two : index\n"
+     "%c = arith.shrsi %j, %two : index\n%v = arith.cmpi eq, %r, %c : index\n",
+     [](int64_t i) { return i / 4 * 4; },
+     [](int64_t i) { return i / 4 * 4 + 3; }},
+    {"window of narrow integers",
+     "%x = arith.index_cast %i : index to i32\n"
+     "%y = arith.index_cast %j : index to i32\n"
+     "%d = arith.subi %x, %y : i32\n%s = arith.constant 7 : i32\n"
+     "%l = arith.cmpi sle, %d, %s : i32\n%c = arith.cmpi sle, %y, %x : i32\n"
+     "%v = arith.andi %l, %c : i1\n",
+     [](int64_t i) { return i - kN; }, [](int64_t i) { return i; }},
+    {"window by a choice",
+     "%l = arith.subi %i, %n : index\n%x = arith.cmpi sge, %j, %l : index\n"
+     "%y = arith.cmpi sle, %j, %i : index\n%f = arith.constant false\n"
+     "%v = arith.select %y, %x, %f : i1\n",
+     [](int64_t i) { return i - kN; }, [](int64_t i) { return i; }},
     {"diagonal", "%v = arith.cmpi eq, %j, %i : index\n",
      [](int64_t i) { return i; }, [](int64_t i) { return i; }}};
 
@@ -623,23 +705,27 @@ TEST_F(TileVisibility, RowConditionsSkipTiles) {
   }
 }
 
-/// A sum of narrow integers wraps, so it bounds nothing.
-TEST_F(TileVisibility, NarrowSumsAreUnknown) {
-  Tile tile;
-  tile.rowEnd = 2;
-  tile.keyCount = 8;
-  Result bounds;
-  run("%c = arith.constant 1 : i32\n"
-      "%e = memref.load %lengths[%b] : memref<?xi32, strided<[?]>>\n"
-      "%s = arith.addi %e, %c : i32\n"
-      "%l = arith.index_cast %s : i32 to index\n"
-      "%v = arith.cmpi slt, %j, %l : index\n",
-      "%v", tile, 0, {INT32_MAX}, bounds);
-  EXPECT_TRUE(bounds.unknown);
-  EXPECT_EQ(bounds.fullLower, bounds.fullUpper);
+/// A sum of narrow integers wraps: where it does, it bounds nothing.
+TEST_F(TileVisibility, NarrowSumsAreAssumedToFit) {
+  for (auto [length, full] :
+       {std::pair<int64_t, int64_t>{INT32_MAX, 0}, {INT32_MAX - 1, 8}}) {
+    Tile tile;
+    tile.rowEnd = 2;
+    tile.keyCount = 8;
+    Result bounds;
+    run("%c = arith.constant 1 : i32\n"
+        "%e = memref.load %lengths[%b] : memref<?xi32, strided<[?]>>\n"
+        "%s = arith.addi %e, %c : i32\n"
+        "%l = arith.index_cast %s : i32 to index\n"
+        "%v = arith.cmpi slt, %j, %l : index\n",
+        "%v", tile, 0, {length}, bounds);
+    EXPECT_FALSE(bounds.unknown);
+    EXPECT_EQ(bounds.upper - bounds.lower, 8);
+    EXPECT_EQ(bounds.fullUpper - bounds.fullLower, full);
+  }
 }
 
-/// So does a sum, a product or a shift that 64 bits may not hold.
+/// A sum, a product or a shift that 64 bits may not hold bounds nothing.
 TEST_F(TileVisibility, WideArithmeticIsUnknown) {
   const std::string huge = "%c = arith.constant 4611686018427387904 : index\n";
   for (const std::string &sum :
