@@ -16,7 +16,7 @@ import re
 import sys
 
 RUNTIME = re.compile(r"attnParallelFor|_mlir_memref_to_llvm_(alloc|free)")
-MATH = re.compile(r"llvm\.intr\.(exp|exp2|exp10|log|log2|log10|pow|sin|cos|tan|tanh)\b")
+MATH = re.compile(r"llvm\.intr\.(exp|exp2|exp10|log|log2|log10|pow|tan|tanh)\b")
 FAST = re.compile(r"fastmath(Flags)? ?(=|<)[^>]*\b(fast|nnan|ninf)\b")
 
 
