@@ -142,8 +142,9 @@ std::pair<Value, int64_t> IntervalIntegers::scaleOf(Operation *op) {
       return {};
   }
   constexpr unsigned kScaleBits = 21;
+  // A shift by the width or more is poison.
   if (isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op))
-    return literal.ult(kScaleBits)
+    return literal.ult(std::min(kScaleBits, bitsOf(other.getType())))
                ? std::pair(other, int64_t(1) << literal.getZExtValue())
                : std::pair(Value(), int64_t(0));
   if (literal.getSignificantBits() > kScaleBits)

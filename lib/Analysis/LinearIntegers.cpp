@@ -172,14 +172,17 @@ Linear LinearIntegers::multiple(Linear x, int64_t factor) {
 }
 
 Linear LinearIntegers::shifted(Operation *op) {
+  // A shift by the width or more is poison.
   APInt count;
+  Type type = op->getResult(0).getType();
   if (!matchPattern(op->getOperand(1), m_ConstantInt(&count)) ||
-      count.ugt(llvm::Log2_64(kLargestDivisor)))
+      count.ugt(llvm::Log2_64(kLargestDivisor)) ||
+      (!type.isIndex() && count.uge(type.getIntOrFloatBitWidth())))
     return {};
   int64_t factor = int64_t(1) << count.getZExtValue();
   Linear x = linearOf(op->getOperand(0));
   if (isa<arith::ShLIOp>(op))
-    return fitted(multiple(x, factor), op->getResult(0).getType());
+    return fitted(multiple(x, factor), type);
   if (isa<arith::ShRUIOp>(op) && x)
     assumeNotNegative(x);
   return quotient(x, constant(factor));
@@ -262,13 +265,16 @@ Value LinearIntegers::loadOnce(memref::LoadOp load) {
   if (isInside(load.getMemRef()))
     return {};
   SmallVector<Value> indices;
-  for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
+  for (Value index : load.getIndices()) {
     Linear i = linearOf(index);
     if (!i || !i.isPoint())
       return {};
+    indices.push_back(i.low);
+  }
+  for (auto [dim, index] : llvm::enumerate(indices)) {
     Value extent = memref::DimOp::create(b, load.getMemRef(), dim);
     Value last = sub(extent, constant(1));
-    indices.push_back(max(min(i.low, last), constant(0)));
+    index = max(min(index, last), constant(0));
   }
   return memref::LoadOp::create(b, load.getMemRef(), indices);
 }

@@ -60,6 +60,14 @@ private:
   //===--------------------------------------------------------------------===//
 
   Visibility visibilityOf(Value value) {
+    if (auto it = visibilities.find(value); it != visibilities.end())
+      return it->second;
+    Visibility result = computeVisibility(value);
+    visibilities[value] = result;
+    return result;
+  }
+
+  Visibility computeVisibility(Value value) {
     APInt literal;
     if (matchPattern(value, m_ConstantInt(&literal)))
       return literal.isZero() ? Visibility{{{}, {}, true}, {{}, {}, true}}
@@ -328,6 +336,8 @@ private:
       return {{}, x.low};
     return {{}, {}, !outer};
   }
+
+  llvm::DenseMap<Value, Visibility> visibilities;
 };
 
 } // namespace

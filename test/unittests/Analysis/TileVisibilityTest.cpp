@@ -6,140 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bounds that the analysis emits are compared with the mask itself, pair by
-// pair: random programs over known and unknown ops, random tiles. A small
-// evaluator runs both the mask and the emitted code.
+// Random programs over known and unknown ops and random tiles, and programs
+// whose bounds are exact.
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/TileVisibility.h"
-#include "attn/Analysis/BlockVisibility.h"
-#include "attn/Dialect/Attn/IR/AttnOps.h"
-#include "attn/InitAll.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/Parser/Parser.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "MaskHarness.h"
 
-#include <gtest/gtest.h>
 #include <random>
 
 using namespace mlir;
 using namespace attn;
+using namespace attn::test;
 
 namespace {
 
-using Values = llvm::DenseMap<Value, int64_t>;
-using Arrays = llvm::DenseMap<Value, std::vector<int64_t>>;
-
-/// Evaluates integer code; narrow integers wrap.
-class Evaluator {
-public:
-  explicit Evaluator(const Arrays &arrays) : arrays(arrays) {}
-
-  int64_t operator()(Value value, Values &known) {
-    if (auto it = known.find(value); it != known.end())
-      return it->second;
-    int64_t result = wrap(compute(value, known), value.getType());
-    known[value] = result;
-    return result;
-  }
-
-private:
-  static int64_t wrap(int64_t value, Type type) {
-    if (type.isIndex() || type.isInteger(64))
-      return value;
-    if (type.isInteger(1))
-      return value & 1;
-    return llvm::SignExtend64(value, type.getIntOrFloatBitWidth());
-  }
-
-  int64_t compute(Value value, Values &known) {
-    APInt literal;
-    if (matchPattern(value, m_ConstantInt(&literal)))
-      return literal.getBitWidth() == 1 ? literal.getZExtValue()
-                                        : literal.getSExtValue();
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      llvm::report_fatal_error("unbound value");
-    auto at = [&](unsigned n) { return (*this)(op->getOperand(n), known); };
-    // Sums beyond 64 bits wrap as the hardware's do.
-    auto u = [&](unsigned n) { return static_cast<uint64_t>(at(n)); };
-    return llvm::TypeSwitch<Operation *, int64_t>(op)
-        .Case([&](arith::AddIOp) { return u(0) + u(1); })
-        .Case([&](arith::SubIOp) { return u(0) - u(1); })
-        .Case([&](arith::MulIOp) { return u(0) * u(1); })
-        .Case([&](arith::RemSIOp) { return at(0) % at(1); })
-        .Case([&](arith::DivSIOp) { return at(0) / at(1); })
-        .Case([&](arith::RemUIOp) { return u(0) % u(1); })
-        .Case([&](arith::DivUIOp) { return u(0) / u(1); })
-        .Case([&](arith::FloorDivSIOp) {
-          return llvm::divideFloorSigned(at(0), at(1));
-        })
-        .Case([&](arith::CeilDivSIOp) {
-          return llvm::divideCeilSigned(at(0), at(1));
-        })
-        .Case([&](arith::ShLIOp) { return u(0) << u(1); })
-        .Case([&](arith::ShRSIOp) { return at(0) >> at(1); })
-        .Case([&](arith::ShRUIOp) { return u(0) >> u(1); })
-        .Case([&](arith::MinSIOp) { return std::min(at(0), at(1)); })
-        .Case([&](arith::MaxSIOp) { return std::max(at(0), at(1)); })
-        .Case([&](arith::MinUIOp) { return std::min(u(0), u(1)); })
-        .Case([&](arith::MaxUIOp) { return std::max(u(0), u(1)); })
-        .Case([&](arith::AndIOp) { return at(0) & at(1); })
-        .Case([&](arith::OrIOp) { return at(0) | at(1); })
-        .Case([&](arith::XOrIOp) { return at(0) ^ at(1); })
-        .Case([&](arith::SelectOp) { return at(0) ? at(1) : at(2); })
-        .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(
-            [&](auto) { return at(0); })
-        .Case([&](math::AbsIOp) { return at(0) < 0 ? -u(0) : u(0); })
-        .Case([&](arith::CmpIOp compare) {
-          APInt x(64, at(0), true), y(64, at(1), true);
-          return int64_t(
-              arith::applyCmpPredicate(compare.getPredicate(), x, y));
-        })
-        .Case([&](memref::DimOp dim) {
-          return int64_t(arrays.lookup(dim.getSource()).size());
-        })
-        .Case([&](memref::LoadOp load) {
-          const auto &array = arrays.find(load.getMemRef())->second;
-          int64_t last = int64_t(array.size()) - 1;
-          return array[std::clamp<int64_t>(at(1), 0, last)];
-        })
-        .Case([&](scf::ForOp loop) {
-          return runLoop(loop, cast<OpResult>(value).getResultNumber(), known);
-        })
-        .Default([&](Operation *other) -> int64_t {
-          llvm::report_fatal_error("no evaluation of " +
-                                   other->getName().getStringRef());
-        });
-  }
-
-  int64_t runLoop(scf::ForOp loop, unsigned result, Values &known) {
-    std::vector<int64_t> carried;
-    for (Value init : loop.getInitArgs())
-      carried.push_back((*this)(init, known));
-    int64_t upper = (*this)(loop.getUpperBound(), known);
-    int64_t step = (*this)(loop.getStep(), known);
-    for (int64_t i = (*this)(loop.getLowerBound(), known); i < upper;
-         i += step) {
-      Values inside = known;
-      inside[loop.getInductionVar()] = i;
-      for (auto [argument, value] :
-           llvm::zip(loop.getRegionIterArgs(), carried))
-        inside[argument] = value;
-      for (auto [value, next] : llvm::zip(carried, loop.getYieldedValues()))
-        value = (*this)(next, inside);
-    }
-    return carried[result];
-  }
-
-  const Arrays &arrays;
-};
+using TileVisibility = MaskClasses;
 
 /// Emits random programs as text.
 class Generator {
@@ -295,114 +177,6 @@ private:
 
   std::mt19937 random;
   int count = 0;
-};
-
-struct Tile {
-  int64_t batch = 0, head = 0, rowBegin = 0, rowEnd = 1, keyOffset = 0,
-          keyCount = 0;
-};
-
-struct Result {
-  int64_t lower, fullLower, fullUpper, upper;
-  bool unknown, hasGap;
-};
-
-class TileVisibility : public testing::Test {
-protected:
-  TileVisibility() {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-
-  /// Parses a mask program that yields `result`, emits its bounds for `tile`,
-  /// and checks them against the program. `n` and `lengths` are its captures.
-  void run(const std::string &body, const std::string &result, const Tile &tile,
-           int64_t n, const std::vector<int64_t> &lengths, Result &bounds) {
-    std::string text = R"(
-      func.func @f(%q: memref<1x1x?x8xf32>, %n: index, %lengths: memref<?xi32, strided<[?]>>) {
-        attn.attention ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>)
-          outs(%q : memref<1x1x?x8xf32>) scale 1.0 mask {
-        ^bb0(%b: index, %h: index, %i: index, %j: index):
-)" + body + "attn.yield " +
-                       result + R"( : i1
-        }
-        return
-      })";
-    SCOPED_TRACE(text);
-    auto module = parseSourceString<ModuleOp>(text, &context);
-    ASSERT_TRUE(module);
-    auto func = *module->getOps<func::FuncOp>().begin();
-    auto attention = *func.getOps<AttentionOp>().begin();
-    ImplicitLocOpBuilder b(attention.getLoc(), attention);
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(b, value);
-    };
-    TileBounds emitted = emitTileBounds(
-        b, attention.getMask(), constant(tile.batch), constant(tile.head),
-        constant(tile.head), constant(tile.rowBegin), constant(tile.rowEnd),
-        constant(tile.keyOffset), constant(tile.keyCount));
-    BlockVisibility classes(b, attention.getMask(), constant(tile.batch),
-                            constant(tile.head), constant(tile.head),
-                            constant(tile.rowBegin), constant(tile.rowEnd));
-    Truth all = classes.classify(constant(tile.keyOffset),
-                                 constant(tile.keyOffset + tile.keyCount - 1));
-
-    Arrays arrays;
-    arrays[func.getArgument(2)] = lengths;
-    Evaluator evaluate(arrays);
-    Values outside{{func.getArgument(1), n}};
-    bounds = {evaluate(emitted.lower, outside),
-              evaluate(emitted.fullLower, outside),
-              evaluate(emitted.fullUpper, outside),
-              evaluate(emitted.upper, outside),
-              emitted.unknown != nullptr,
-              emitted.hasGap};
-    EXPECT_LE(0, bounds.lower);
-    EXPECT_LE(bounds.lower, bounds.fullLower);
-    EXPECT_LE(bounds.fullLower, bounds.fullUpper);
-    EXPECT_LE(bounds.fullUpper, bounds.upper);
-    EXPECT_LE(bounds.upper, tile.keyCount);
-
-    bool possible = tile.keyCount == 0 || evaluate(all.possible, outside);
-    bool sure = tile.keyCount != 0 && evaluate(all.sure, outside);
-    decided += !possible || sure;
-
-    seenByAny.assign(tile.keyCount, false);
-    seenByAll.assign(tile.keyCount, true);
-    Block &block = attention.getMask().front();
-    Value yielded = block.getTerminator()->getOperand(0);
-    for (int64_t i = tile.rowBegin; i < tile.rowEnd; ++i)
-      for (int64_t key = 0; key < tile.keyCount; ++key) {
-        Values known{{func.getArgument(1), n},
-                     {block.getArgument(0), tile.batch},
-                     {block.getArgument(1), tile.head},
-                     {block.getArgument(2), i},
-                     {block.getArgument(3), key + tile.keyOffset}};
-        bool visible = evaluate(yielded, known);
-        seenByAny[key] = seenByAny[key] || visible;
-        seenByAll[key] = seenByAll[key] && visible;
-        ASSERT_TRUE(possible || !visible)
-            << "row " << i << ", key " << key << " is in a skipped block";
-        ASSERT_TRUE(!sure || visible)
-            << "row " << i << ", key " << key << " is in a full block";
-        if (key < bounds.lower || key >= bounds.upper) {
-          ASSERT_FALSE(visible)
-              << "row " << i << ", key " << key << " is visible but skipped";
-        } else if (key >= bounds.fullLower && key < bounds.fullUpper) {
-          ASSERT_TRUE(visible) << "row " << i << ", key " << key
-                               << " is hidden but in the full range";
-        }
-      }
-  }
-
-  MLIRContext context;
-  /// Blocks that were found empty or full.
-  int64_t decided = 0;
-  /// Of the last run: for each key, whether any row and whether all rows see
-  /// it.
-  std::vector<bool> seenByAny, seenByAll;
 };
 
 TEST_F(TileVisibility, RandomProgramsAreNeverWrong) {
