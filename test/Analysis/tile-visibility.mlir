@@ -236,7 +236,7 @@ func.func @additive(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: mem
 // CHECK: memref.load %[[TABLE]]
 // CHECK: scf.if
 // CHECK-LABEL: func.func @pairs
-// CHECK: scf.for %{{.*}} = %c0 to %c10 step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %c640 step %c64
 // CHECK-NOT: scf.if
 // CHECK: attn.online_attention {{.*}} mask {
 func.func @table(%q: memref<1x1x64x8xf32>, %k: memref<1x1x640x8xf32>, %o: memref<1x1x64x8xf32>, %table: memref<2x20xi1>) {
