@@ -67,11 +67,13 @@ Error readValue(const json::Value &json, bool isResult, ValueInfo &value) {
       return malformed("'updates' is no number of an argument");
     value.updates = *argument;
   }
-  if (auto inputs = object->getString("logSumExpOf")) {
-    if (!isResult || !parseElementType(*inputs))
-      return malformed("'logSumExpOf' is no element type of a result");
-    value.logSumExpOf = inputs->str();
-  }
+  for (auto [key, type] : {std::pair("logSumExpOf", &value.logSumExpOf),
+                           {"weightStatsOf", &value.weightStatsOf}})
+    if (auto inputs = object->getString(key)) {
+      if (!isResult || !parseElementType(*inputs))
+        return malformed("'" + Twine(key) + "' is no element type of a result");
+      *type = inputs->str();
+    }
   if (value.isScalar)
     return Error::success();
 
@@ -140,6 +142,8 @@ json::Object write(const ValueInfo &value, bool isResult) {
     object["updates"] = value.updates;
   if (!value.logSumExpOf.empty())
     object["logSumExpOf"] = value.logSumExpOf;
+  if (!value.weightStatsOf.empty())
+    object["weightStatsOf"] = value.weightStatsOf;
   return object;
 }
 

@@ -71,6 +71,11 @@ double attn::lseBound(ElementType lseType, ElementType inputType,
   return attentionBound(lseType, std::max(1.0, maxAbsLse)) + coarse;
 }
 
+double attn::weightStatsBound(ElementType statsType, ElementType inputType,
+                              double maxAbs) {
+  return lseBound(statsType, inputType, 1.0) * (1.0 + maxAbs);
+}
+
 double attn::graphBound(ElementType type, double maxAbsExpected,
                         double twinError) {
   // Weights below the smallest normal f32 are 0 in kernels.

@@ -88,6 +88,11 @@ attn::checkResults(const CompileRequest &request, const FunctionInfo &function,
         check.bound =
             std::max(check.bound, lseBound(output.type(), *inputType,
                                            check.comparison.maxAbsExpected));
+      if (auto inputType =
+              parseElementType(function.results[index].weightStatsOf))
+        check.bound = std::max(
+            check.bound, weightStatsBound(output.type(), *inputType,
+                                          check.comparison.maxAbsExpected));
     }
     if (check.comparison.worstIndex >= 0)
       check.worst = unflatten(check.comparison.worstIndex, output.shape());

@@ -20,11 +20,12 @@
 //      "checks":  ["text with {0} and {1}"],
 //      "remarks": ["..."]}]}
 //
-// `null` is an extent known at run time only. `dims`, `contiguous`, `updates`
-// and `logSumExpOf` may be missing: `contiguous` is for functions that ignore
-// an argument's strides, `updates` is the argument whose buffer a result may
-// share, `logSumExpOf` the type of the inputs of the attention that a result is
-// the log-sum-exp of.
+// `null` is an extent known at run time only. `dims`, `contiguous`, `updates`,
+// `logSumExpOf` and `weightStatsOf` may be missing: `contiguous` is for
+// functions that ignore an argument's strides, `updates` is the argument whose
+// buffer a result may share, `logSumExpOf` and `weightStatsOf` the type of the
+// inputs of the attention that a result is the log-sum-exp of, or statistics of
+// the weights of.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,6 +61,8 @@ struct ValueInfo {
   /// Of a result that is a log-sum-exp: the element type of the attention's
   /// inputs, else empty.
   std::string logSumExpOf;
+  /// The same of a result that is statistics of its weights.
+  std::string weightStatsOf;
 };
 
 /// One entry function.

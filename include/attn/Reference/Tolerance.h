@@ -51,6 +51,12 @@ double attentionBound(ElementType type, double maxAbsV);
 /// never less than for 1, and 2^-13 more for bf16.
 double lseBound(ElementType lseType, ElementType inputType, double maxAbsLse);
 
+/// The same for statistics of weights (maxima, sums of columns, entropies),
+/// whose largest is `maxAbs`: weights have the relative error of a log-sum-exp
+/// of size 1, and entropies that of the weights and of their sum.
+double weightStatsBound(ElementType statsType, ElementType inputType,
+                        double maxAbs);
+
 /// Allowed absolute error of a whole graph with results in `type`, of largest
 /// finite magnitude `maxAbsExpected`, whose unfused twin in the same types is
 /// `twinError` away from the f64 evaluation; never below the smallest normal

@@ -38,8 +38,7 @@ private:
   /// An f32 scratch of the task.
   mlir::Value allocate(llvm::ArrayRef<int64_t> shape);
 
-  //===--- Between memory and scratch (LowerLinearAttention.cpp)
-  //-----------===//
+  // Between memory and scratch (LowerLinearAttention.cpp)
 
   /// `memref[leading..., row : row + rows, column : column + columns]`.
   mlir::Value view(mlir::Value memref, mlir::ValueRange leading,
@@ -68,8 +67,7 @@ private:
   /// e^x as a factor of many steps needs it: rounded about once, and 1 for 0.
   mlir::Value gate(mlir::Value x);
 
-  //===--- Token by token (RecurrentState.cpp)
-  //-----------------------------===//
+  // Token by token (RecurrentState.cpp)
 
   mlir::LogicalResult emitRecurrence();
   void emitToken(mlir::Value panel, mlir::Value t);
@@ -82,8 +80,7 @@ private:
   void storePanel(mlir::ValueRange values, mlir::Value panels,
                   mlir::Value panel, mlir::Value row);
 
-  //===--- Chunk by chunk (ChunkedState.cpp)
-  //-------------------------------===//
+  // Chunk by chunk (ChunkedState.cpp)
 
   mlir::LogicalResult emitChunk();
   void emitDecays();

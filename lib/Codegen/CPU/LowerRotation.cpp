@@ -115,6 +115,11 @@ public:
     Value x = fma(number, splat(1.57079632673412561417e+00), angle);
     x = fma(number, splat(6.07710050630396597660e-11), x);
     x = fma(number, splat(2.02226624879595063154e-21), x);
+    // Angles beyond that are those of no position, but of what stands for none:
+    // some turn, and no more.
+    Value end = splat(7.85398163397448309616e-01);
+    x = arith::MinNumFOp::create(
+        b, arith::MaxNumFOp::create(b, x, arith::NegFOp::create(b, end)), end);
 
     // Polynomials on [-pi/4, pi/4] of S. Moshier's Cephes library.
     Value z = arith::MulFOp::create(b, x, x);

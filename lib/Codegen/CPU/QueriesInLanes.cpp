@@ -282,9 +282,7 @@ SmallVector<QueriesInLanes::Vectors> QueriesInLanes::scores(Value j,
       if (program) {
         if (scaled)
           s = arith::MulFOp::create(
-              b, s,
-              e.splat(
-                  static_cast<float>(block.getScaleAttr().getValueAsDouble())));
+              b, s, e.splat(block.getScaleAttr().getValueAsDouble()));
         if (programs.hasScore())
           s = programs.score(s, key, v);
         if (!start.empty())

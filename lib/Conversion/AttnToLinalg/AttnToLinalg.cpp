@@ -83,15 +83,35 @@ struct AttnToLinalgPass : attn::impl::AttnToLinalgPassBase<AttnToLinalgPass> {
 private:
   /// Whether `op` is left to a kernel.
   bool keeps(Operation *op) {
+    return hasKernel(op) &&
+           llvm::is_contained(keep, op->getName().stripDialect());
+  }
+
+  /// Whether the fast path has code for the types of what it may keep. Rows
+  /// turn in f32.
+  static bool hasKernel(Operation *op) {
     if (auto linear = dyn_cast<LinearAttentionOp>(op))
-      if (!linear.hasKernel())
-        return false;
-    return llvm::is_contained(keep, op->getName().stripDialect());
+      return linear.hasKernel();
+    auto has = [](ValueRange values, function_ref<bool(Type)> isRight) {
+      return llvm::all_of(values, [&](Value value) {
+        return isRight(getElementTypeOrSelf(value.getType()));
+      });
+    };
+    auto isF32 = [](Type type) { return type.isF32(); };
+    auto isNarrow = [](Type type) { return !type.isF64(); };
+    if (auto rotate = dyn_cast<RotateOp>(op))
+      return has({rotate.getCos(), rotate.getSin()}, isF32) &&
+             has({rotate.getSource()}, isNarrow);
+    if (auto tables = dyn_cast<RopeTablesOp>(op))
+      return has({tables.getCos(), tables.getSin()}, isF32) &&
+             (!tables.getCosTable() ||
+              has({tables.getCosTable(), tables.getSinTable()}, isNarrow));
+    return true;
   }
 
   void remarkUnfused(func::FuncOp func, Operation *op) {
     StringRef cost = "its scores take O(Sq*Skv) memory";
-    if (isa<LinearAttentionOp>(op))
+    if (isa<LinearAttentionOp, RotateOp, RopeTablesOp>(op))
       cost = "there is no kernel for its types";
     else if (isa<GatherPagesOp, DequantizeOp>(op))
       cost = "its result is a copy";

@@ -85,7 +85,7 @@ func.func @cached(%q: !q, %k: !k, %cache: !c, %n: index, %cos: !t, %sin: !t) -> 
 
 // A query that is a result too, or the key too, exists as a whole.
 // CHECK-LABEL: func.func @shared
-// REMARK-DAG: rope | {{.*}}Function=shared {{.*}}attn.rope is a pass of its own: its result has users other than fused attention or one cache
+// REMARK-DAG: rope | {{.*}}Function=shared {{.*}}attn.rope is a pass of its own: its result has users other than the queries of attention or one cache
 // REMARK-DAG: rope | {{.*}}Function=shared {{.*}}attn.rope is a pass of its own: keys turn once for all tiles of queries
 // CHECK-COUNT-2: attn.rotate
 // CHECK-NOT: rotated

@@ -61,3 +61,16 @@ func.func @decode(%q: tensor<2x4x1x40xf64>, %k: !k {attn.dims = ["", "", "Skv", 
   %o = attn.weighted_sum %p, %v : tensor<2x4x1x?xf64>, !k -> tensor<2x4x1x40xf64>
   return %o : tensor<2x4x1x40xf64>
 }
+
+// A scale that f32 does not hold, which additive scores are multiplied by.
+// REDEFINE: %{function} = additive
+// REDEFINE: %{more} = --dim=Sq=37 --input=random
+// RUN: %{all}
+func.func @additive(%q: !q {attn.dims = ["", "", "Sq", ""]}, %k: !k {attn.dims = ["", "", "Skv", ""]},
+                    %v: !k {attn.dims = ["", "", "Skv", ""]}, %w: tensor<40xf64>) -> !q {
+  %s = attn.additive_scores %q, %k, %w : !q, !k, tensor<40xf64> -> !s
+  %t = attn.scale %s by 0.1 : !s
+  %p = attn.masked_softmax %t causal(bottom_right) : !s
+  %o = attn.weighted_sum %p, %v : !s, !k -> !q
+  return %o : !q
+}

@@ -46,6 +46,10 @@ TEST(Tolerance, Bounds) {
   }
   EXPECT_DOUBLE_EQ(lseBound(ElementType::f32, ElementType::bf16, 10.0),
                    4e-5 + 0x1p-13);
+  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::f32, 0.0),
+                   4e-6);
+  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::bf16, 3.0),
+                   4 * (4e-6 + 0x1p-13));
   // Twice the twin's error, and never less than attention alone.
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-3), 2e-3);
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-9), 4e-6);

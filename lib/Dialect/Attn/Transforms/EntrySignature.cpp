@@ -76,28 +76,50 @@ static std::string getElementTypeName(Type type) {
   return element;
 }
 
-/// The attention whose log-sum-exp `value` is, or null.
-static AttentionOp getAttentionOfLogSumExp(Value value) {
+/// What `value` is but for its shape.
+static Value skipReshapes(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      return value == op->getResult(0) ? AttentionOp() : attention;
     if (!isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
             op))
       break;
     value = op->getOperand(0);
   }
-  return {};
+  return value;
 }
 
-/// The element type of queries, keys and values; f32 where they differ, as they
+/// The element type of the inputs of attention; f32 where they differ, as they
 /// are then computed with.
-static Type getInputElementType(AttentionOp op) {
-  Type query = getElementTypeOrSelf(op.getQuery().getType());
-  bool same =
-      llvm::all_of(ValueRange{op.getKey(), op.getValue()}, [&](Value x) {
-        return getElementTypeOrSelf(x.getType()) == query;
-      });
-  return same ? query : Type(Float32Type::get(op.getContext()));
+static Type getInputElementType(ValueRange inputs) {
+  Type first = getElementTypeOrSelf(inputs[0].getType());
+  bool same = llvm::all_of(inputs, [&](Value input) {
+    return getElementTypeOrSelf(input.getType()) == first;
+  });
+  return same ? first : Type(Float32Type::get(first.getContext()));
+}
+
+/// The type of the inputs of the attention whose log-sum-exp `value` is, or
+/// null.
+static Type getInputTypeOfLogSumExp(Value value) {
+  value = skipReshapes(value);
+  auto attention = value.getDefiningOp<AttentionOp>();
+  if (!attention || value == attention->getResult(0))
+    return {};
+  return getInputElementType(
+      {attention.getQuery(), attention.getKey(), attention.getValue()});
+}
+
+/// The same of the attention whose weights `value` has statistics of.
+static Type getInputTypeOfStats(Value value) {
+  Operation *op = skipReshapes(value).getDefiningOp();
+  if (!isa_and_nonnull<WeightStatsOp, AttentionStatsOp>(op))
+    return {};
+  // Up the chain that makes weights of scores.
+  while (op && isa<AttnDialect>(op->getDialect())) {
+    if (isa<QKOp, AdditiveScoresOp, AttentionStatsOp>(op))
+      return getInputElementType(op->getOperands().take_front(2));
+    op = op->getOperand(0).getDefiningOp();
+  }
+  return {};
 }
 
 static llvm::json::Object getTypeInfo(Type type) {
@@ -135,9 +157,10 @@ llvm::json::Object attn::getEntryInfo(func::FuncOp function,
       if (CacheUpdateOp update = CacheUpdateOp::getFirstOf(result))
         if (auto cache = dyn_cast<BlockArgument>(update.getCache()))
           info["updates"] = cache.getArgNumber();
-      if (AttentionOp attention = getAttentionOfLogSumExp(result))
-        info["logSumExpOf"] =
-            getElementTypeName(getInputElementType(attention));
+      if (Type inputs = getInputTypeOfLogSumExp(result))
+        info["logSumExpOf"] = getElementTypeName(inputs);
+      if (Type inputs = getInputTypeOfStats(result))
+        info["weightStatsOf"] = getElementTypeName(inputs);
     }
     results.push_back(std::move(info));
   }

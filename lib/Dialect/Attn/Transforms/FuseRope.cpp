@@ -67,7 +67,8 @@ StringRef whyNotFused(RopeOp rope) {
     (asKey ? isKey : isOther) = true;
   }
   if (isOther)
-    return "its result has users other than fused attention or one cache";
+    return "its result has users other than the queries of attention or one "
+           "cache";
   if (isKey)
     return "keys turn once for all tiles of queries";
   return rope.getResult().use_empty() ? "its result has no users" : "";
@@ -188,8 +189,9 @@ class FuseRopePass : public attn::impl::FuseRopePassBase<FuseRopePass> {
     IRRewriter rewriter(&getContext());
     SmallVector<RopeOp> ropes;
     getOperation().walk([&](RopeOp op) {
-      // Kernels turn in f32; f64 is left to the loops.
-      if (!getElementTypeOrSelf(op.getInput().getType()).isF64())
+      if (getElementTypeOrSelf(op.getInput().getType()).isF64())
+        remarkAlone(op, "f64 turns in plain loops");
+      else
         ropes.push_back(op);
     });
     for (RopeOp rope : ropes)
