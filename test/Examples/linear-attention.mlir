@@ -1,8 +1,12 @@
 // Linear attention with a gate for each token and head, and a state that comes
 // from the tokens before and is passed on: prompts and decoding steps alike.
-//
-//   attn-run linear-attention.mlir --dim=B=1 --dim=S=4096 --input=random --input=random \
-//     --input=random --input=-0.05 --input=zeros --check
+
+// RUN: attn-run %s --dim=B=1 --dim=S=150 --input=random:seed=1 --input=random:seed=2 \
+// RUN:   --input=random:seed=3 --input=-0.05 --input=zeros --check | FileCheck %s
+// CHECK: result 0: f32 [1, 8, 150, 64]
+// CHECK: result 1: f32 [1, 2, 64, 64]
+// CHECK-COUNT-2: passed
+
 func.func @gated(%q: tensor<?x8x?x64xf32> {attn.name = "q", attn.dims = ["B", "", "S", ""]},
                  %k: tensor<?x2x?x64xf32> {attn.name = "k", attn.dims = ["B", "", "S", ""]},
                  %v: tensor<?x2x?x64xf32> {attn.name = "v", attn.dims = ["B", "", "S", ""]},
