@@ -78,18 +78,6 @@ public:
       vector::StoreOp::create(b, vector, memref, indices);
   }
 
-  /// `vector` as floats of type `element`.
-  Value convert(Value vector, Type element) {
-    auto type = cast<VectorType>(vector.getType());
-    unsigned from = type.getElementTypeBitWidth();
-    unsigned to = element.getIntOrFloatBitWidth();
-    if (type.getElementType() == element)
-      return vector;
-    if (from < to)
-      return arith::ExtFOp::create(b, vectorType(element), vector);
-    return arith::TruncFOp::create(b, vectorType(element), vector);
-  }
-
 private:
   ImplicitLocOpBuilder &b;
   int64_t count, width;
@@ -211,10 +199,11 @@ LogicalResult attn::lowerRotate(RewriterBase &rewriter, RotateOp op,
   bool isInterleaved = !isHalf && columns.getWidth() > 1;
 
   auto load = [&](Value memref, Value row, Value column) {
-    return columns.convert(columns.load(memref, {row, column}), b.getF32Type());
+    return convertToFloat(b, columns.load(memref, {row, column}),
+                          b.getF32Type());
   };
   auto store = [&](Value vector, Value row, Value column) {
-    columns.store(columns.convert(vector, element), dest, {row, column});
+    columns.store(convertToFloat(b, vector, element), dest, {row, column});
   };
   auto turn = [&](Value row, Value pair) {
     Value first = pair;
@@ -336,7 +325,8 @@ private:
 
   void store(Columns &columns, Value vector, Value memref, Value row,
              Value pair) {
-    columns.store(columns.convert(vector, b.getF32Type()), memref, {row, pair});
+    columns.store(convertToFloat(b, vector, b.getF32Type()), memref,
+                  {row, pair});
   }
 
   /// Calls `body` with each row and its position, an index or integer.
