@@ -60,6 +60,19 @@ struct FormShape {
   int64_t heads, keyHeads, headDim, valueDim;
   const char *queryRows;
   ElementType type;
+
+  /// Plain attention of these shapes.
+  AttentionGraph graph() const {
+    AttentionGraph graph;
+    graph.heads = heads;
+    graph.keyHeads = keyHeads;
+    graph.headDim = headDim;
+    graph.valueDim = valueDim;
+    graph.queryRows = queryRows;
+    graph.queryType = graph.type = type;
+    graph.scale = "0.25";
+    return graph;
+  }
 };
 inline constexpr FormShape kFormShapes[] = {
     {4, 2, 40, 24, "?", ElementType::f32},
@@ -85,14 +98,7 @@ formLengths(const FormShape &shape) {
 inline void checkForm(const std::string &target, const Form &form,
                       const FormShape &shape, llvm::StringRef mask) {
   constexpr int64_t batch = 2;
-  AttentionGraph graph;
-  graph.heads = shape.heads;
-  graph.keyHeads = shape.keyHeads;
-  graph.headDim = shape.headDim;
-  graph.valueDim = shape.valueDim;
-  graph.queryRows = shape.queryRows;
-  graph.queryType = graph.type = shape.type;
-  graph.scale = "0.25";
+  AttentionGraph graph = shape.graph();
   if (mask == "causal")
     graph.clause = "causal(bottom_right)";
   if (mask == "lengths") {

@@ -35,14 +35,7 @@ struct Extra {
 /// that are `poisoned` is infinite or NaN.
 void checkRows(const std::string &target, Lowering lowering,
                const FormShape &shape, const Extra &extra, bool byProgram) {
-  AttentionGraph graph;
-  graph.heads = shape.heads;
-  graph.keyHeads = shape.keyHeads;
-  graph.headDim = shape.headDim;
-  graph.valueDim = shape.valueDim;
-  graph.queryRows = shape.queryRows;
-  graph.queryType = graph.type = shape.type;
-  graph.scale = "0.25";
+  AttentionGraph graph = shape.graph();
   graph.clause = extra.clause;
   graph.extra = extra.arguments;
   bool fewRows = shape.queryRows != llvm::StringRef("?");
@@ -157,14 +150,7 @@ TEST_P(MinusInfinity, RowsOfNothingElseAreEmpty) {
 /// the beginning of a row, where they fill whole blocks, and in its middle.
 TEST_P(MinusInfinity, WeighsNothingAmongOthers) {
   for (const FormShape &shape : kFormShapes) {
-    AttentionGraph graph;
-    graph.heads = shape.heads;
-    graph.keyHeads = shape.keyHeads;
-    graph.headDim = shape.headDim;
-    graph.valueDim = shape.valueDim;
-    graph.queryRows = shape.queryRows;
-    graph.queryType = graph.type = shape.type;
-    graph.scale = "0.25";
+    AttentionGraph graph = shape.graph();
     auto module = compile(graph.text(), GetParam());
     ASSERT_TRUE(module);
     for (auto [rows, keys] : formLengths(shape)) {
