@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Upstream's one-shot bufferisation; what is ours are the layouts at function
-// boundaries, and that copies between strided views become linalg ops (the
-// LLVM lowering of memref.copy would call a runtime function for them).
+// boundaries, that copies between strided views become linalg ops (the LLVM
+// lowering of memref.copy would call a runtime function for them), and that
+// slices say which dimensions they drop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +58,40 @@ LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
   return success();
 }
 
+/// Upstream guesses from strides which dimensions of 1 a view drops. Where
+/// several strides are unknown it takes the first one, and addresses
+/// `[1, 2, 1, 4]` as `[1, 2, 4]` by the strides of `[2, 1, 4]`. Such a view
+/// becomes one that drops nothing, and a reshape that names the dimensions.
+void nameDroppedDims(memref::SubViewOp op) {
+  MemRefType type = op.getType();
+  ArrayRef<int64_t> full = op.getStaticSizes(), kept = type.getShape();
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  SmallVector<int64_t> guessed;
+  for (auto [dim, extent] : llvm::enumerate(full))
+    if (!dropped.test(dim))
+      guessed.push_back(extent);
+  if (guessed == kept)
+    return;
+  SmallVector<ReassociationIndices> groups(kept.size());
+  size_t next = 0; // of the kept dimensions
+  for (auto [dim, extent] : llvm::enumerate(full)) {
+    bool isKept = next < kept.size() && extent == kept[next];
+    // A dropped one goes with the one before, or with the first.
+    groups[isKept || next == 0 ? next : next - 1].push_back(dim);
+    next += isKept;
+  }
+  OpBuilder builder(op);
+  Value view = memref::SubViewOp::create(
+      builder, op.getLoc(), op.getSource(), op.getMixedOffsets(),
+      op.getMixedSizes(), op.getMixedStrides());
+  Value reshaped =
+      memref::CollapseShapeOp::create(builder, op.getLoc(), view, groups);
+  if (reshaped.getType() != type)
+    reshaped = memref::CastOp::create(builder, op.getLoc(), type, reshaped);
+  op.replaceAllUsesWith(reshaped);
+  op.erase();
+}
+
 struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -90,7 +125,8 @@ struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
     options.memCpyFn = createCopy;
     BufferizationState state;
     if (failed(runOneShotModuleBufferize(module, options, state)))
-      signalPassFailure();
+      return signalPassFailure();
+    module.walk(nameDroppedDims);
   }
 };
 

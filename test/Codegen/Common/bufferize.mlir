@@ -52,3 +52,17 @@ func.func @bare(%x: memref<3xi64>) -> i64 attributes {llvm.bareptr} {
   %y = memref.load %x[%c0] : memref<3xi64>
   return %y : i64
 }
+
+// Strides do not tell which dimensions of 1 are dropped, a reshape does. Where
+// there is one way alone, a view drops them.
+// CHECK-LABEL: func.func @dropped
+// CHECK:         memref.subview {{.*}} : memref<1x2x5x4xf32, strided<[?, ?, ?, 1], offset: ?>> to memref<1x2x1x4xf32, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK:         memref.collapse_shape {{.*}} {{\[\[}}0], [1, 2], [3]] : {{.*}} into memref<1x2x4xf32, strided<[?, ?, 1], offset: ?>>
+// CHECK:         memref.subview {{.*}} : memref<1x2x5x4xf32, strided<[?, ?, ?, 1], offset: ?>> to memref<2x4xf32, strided<[?, 1], offset: ?>>
+func.func @dropped(%x: tensor<1x2x5x4xf32>, %t: index) -> (tensor<1x2x4xf32>, tensor<2x4xf32>) {
+  %s = tensor.extract_slice %x[0, 0, %t, 0] [1, 2, 1, 4] [1, 1, 1, 1] : tensor<1x2x5x4xf32> to tensor<1x2x4xf32>
+  %y = math.exp %s : tensor<1x2x4xf32>
+  %u = tensor.extract_slice %x[0, 0, %t, 0] [1, 2, 1, 4] [1, 1, 1, 1] : tensor<1x2x5x4xf32> to tensor<2x4xf32>
+  %z = math.exp %u : tensor<2x4xf32>
+  return %y, %z : tensor<1x2x4xf32>, tensor<2x4xf32>
+}

@@ -288,6 +288,93 @@ TEST_P(Layouts, CachesBeyond32Bits) {
   }
 }
 
+/// A slice that drops dimensions of 1, of a tensor whose strides are known at
+/// run time: which of the dimensions were dropped is in the shapes alone.
+TEST_P(Layouts, SlicesDropDimensions) {
+  struct Slice {
+    Shape source, sizes;
+    std::vector<int> kept;
+  };
+  const Slice kSlices[] = {
+      {{1, 2, 5, 4}, {1, 2, 1, 4}, {0, 1, 3}},
+      {{1, 2, 5, 4}, {1, 2, 1, 4}, {1, 3}},
+      {{3, 1, 5, 4}, {3, 1, 1, 4}, {0, 2, 3}},
+      {{1, 3, 1, 5, 2}, {1, 3, 1, 1, 2}, {0, 1, 4}},
+      {{1, 3, 1, 5, 2}, {1, 3, 1, 1, 2}, {1, 3, 4}},
+      {{2, 2, 5, 1}, {1, 2, 1, 1}, {1, 3}},
+      {{2, 2, 5, 1}, {1, 2, 1, 1}, {1}},
+      {{2, 2, 5, 1}, {1, 1, 1, 1}, {}},
+  };
+  for (const Slice &slice : kSlices)
+    for (bool isDynamic : {false, true})
+      for (Lowering lowering : {Lowering::Fused, Lowering::Twin}) {
+        size_t rank = slice.source.size();
+        auto extent = [&](int64_t size) {
+          return isDynamic && size != 1 ? "?" : std::to_string(size);
+        };
+        std::string from, to, offsets, sizes, ones, dims;
+        for (size_t d = 0; d < rank; ++d) {
+          const char *comma = d ? ", " : "";
+          from += extent(slice.source[d]) + "x";
+          // Unknown offsets in what is cut.
+          bool isCut = slice.sizes[d] != slice.source[d];
+          offsets += comma + std::string(isCut ? "%at" : "0");
+          std::string name = extent(slice.sizes[d]);
+          if (name == "?") {
+            name = "%d" + std::to_string(d);
+            dims += "%c" + std::to_string(d) + " = arith.constant " +
+                    std::to_string(d) + " : index\n" + name +
+                    " = tensor.dim %x, %c" + std::to_string(d) + " : T\n";
+          }
+          sizes += comma + name;
+          ones += std::string(comma) + "1";
+        }
+        for (int d : slice.kept)
+          to += extent(slice.sizes[d]) + "x";
+        from = "tensor<" + from + "f32>";
+        to = "tensor<" + to + "f32>";
+        for (size_t at; (at = dims.find("T\n")) != std::string::npos;)
+          dims.replace(at, 1, from);
+        std::string text = "func.func @f(%x: " + from + ", %at: index) -> " +
+                           to + " {\n" + dims +
+                           "%s = tensor.extract_slice %x[" + offsets + "] [" +
+                           sizes + "] [" + ones + "] : " + from + " to " + to +
+                           "\n%y = arith.addf %s, %s : " + to +
+                           "\nreturn %y : " + to + "\n}\n";
+        SCOPED_TRACE(text);
+        auto module = compile(text, GetParam(), lowering);
+        ASSERT_TRUE(module);
+        Shape strides(rank);
+        int64_t stride = 1;
+        for (size_t d = rank; d-- > 0;) {
+          strides[d] = stride;
+          stride = stride * slice.source[d] + 3;
+        }
+        Strided x(ElementType::f32, slice.source, strides,
+                  [](int64_t n) { return n; });
+        Shape shape;
+        for (int d : slice.kept)
+          shape.push_back(slice.sizes[d]);
+        Operand y(ElementType::f32, shape, true, [](int64_t) { return NAN; });
+        llvm::Error error =
+            module->run("f", {x.view, int64_t(1)}, {y.view}, {});
+        ASSERT_FALSE(static_cast<bool>(error))
+            << llvm::toString(std::move(error));
+        // Row-major in the sizes, dropped dimensions among them.
+        std::vector<double> got = y.fetch().toDoubles();
+        for (size_t n = 0; n < got.size(); ++n) {
+          int64_t at = 0, step = 1, rest = static_cast<int64_t>(n);
+          for (size_t d = rank; d-- > 0;) {
+            int64_t first = slice.sizes[d] != slice.source[d];
+            at += (rest % slice.sizes[d] + first) * step;
+            rest /= slice.sizes[d];
+            step *= slice.source[d];
+          }
+          EXPECT_EQ(got[n], 2.0 * at) << n;
+        }
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Layouts, testing::ValuesIn(kTargets),
                          targetTestName);
 

@@ -101,7 +101,9 @@ def BufferizePass : Pass<"attn-bufferize", "mlir::ModuleOp"> {
     Tensor arguments become memrefs with dynamic strides and offset but a unit
     innermost stride (`strided<[?, ?, 1], offset: ?>`), so that views of a
     caller's array need no copy. Arguments of public functions are never
-    written to. Public functions get `llvm.emit_c_interface`.
+    written to. Public functions get `llvm.emit_c_interface`. A slice that drops
+    dimensions of 1 is a view of all and a reshape where strides do not tell
+    which ones are dropped.
   }];
   let dependentDialects = ["mlir::bufferization::BufferizationDialect",
                            "mlir::linalg::LinalgDialect",
