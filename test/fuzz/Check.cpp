@@ -50,7 +50,9 @@ private:
   Error chooseSchedule();
   Error checkCall(int call);
   Error checkResult(size_t index, const HostTensor &got,
-                    const HostTensor &expected, const Inputs &inputs);
+                    llvm::ArrayRef<HostTensor> expected, const Inputs &inputs);
+  Error checkKeys(const HostTensor &got, const HostTensor &expected,
+                  const HostTensor &weights, double bound);
   Expected<std::vector<HostTensor>>
   evaluate(const Compilation &compilation, const Inputs &inputs, bool promote);
   Expected<std::vector<HostTensor>> runFused(const Inputs &inputs,
@@ -68,8 +70,8 @@ private:
     return chain.gain * std::abs(chain.scale) * graph.productGain *
            inputs.maxKey * static_cast<double>(graph.headDim);
   }
-  /// Allowed error of the output, or of the log-sum-exp of the one chain.
-  double boundOf(bool isLse, ElementType type, double largest,
+  /// Allowed error of a result whose largest number is `largest`.
+  double boundOf(ResultKind kind, ElementType type, double largest,
                  const Inputs &inputs) const;
   /// The graph, and the command that runs it on `inputs` if there are any.
   Error writeFiles(const Inputs *inputs);
@@ -210,11 +212,21 @@ Expected<std::vector<HostTensor>> Checker::runFused(const Inputs &inputs,
     return shapes.takeError();
   std::vector<std::unique_ptr<Tensor>> results;
   std::vector<TensorView> views;
-  for (auto [shape, info] : zip_equal(*shapes, fused.function->results)) {
+  for (auto [shape, info, result] :
+       zip_equal(*shapes, fused.function->results, graph.results)) {
     results.push_back(std::make_unique<Tensor>(*parseElementType(info.type),
                                                shape, rowMajorStrides(shape),
                                                random.chance(50)));
-    views.push_back(results.back()->view);
+    Tensor &tensor = *results.back();
+    views.push_back(tensor.view);
+    // In place: a buffer that holds the cache, for the argument as well.
+    if (result.kind != ResultKind::Cache || random.chance(50))
+      continue;
+    const Tensor &cache = *inputs.tensors[result.cache];
+    tensor.fill(tensor.view, [&](ArrayRef<int64_t> at) {
+      return cache.get(cache.view, at);
+    });
+    arguments[result.cache] = tensor.view;
   }
   RunConfig config;
   config.threads = threads;
@@ -241,8 +253,13 @@ Expected<double> Checker::twinError(size_t index, const HostTensor &expected,
   return std::isfinite(error) ? error : 0.0;
 }
 
-double Checker::boundOf(bool isLse, ElementType type, double largest,
+double Checker::boundOf(ResultKind kind, ElementType type, double largest,
                         const Inputs &inputs) const {
+  // Products are at most about 1, and so is what they come from.
+  if (graph.isLinear)
+    return std::max(1.0, largest) *
+           (2 * attentionBound(graph.valueType, 1.0) +
+            4 * (graph.productRounding + graph.valueRounding));
   double u =
       unitRoundoff(graph.queryType == ElementType::f64 ? ElementType::f64
                                                        : ElementType::f32);
@@ -253,9 +270,19 @@ double Checker::boundOf(bool isLse, ElementType type, double largest,
     double rounding = u * (8.0 + graph.headDim / 8.0) + graph.productRounding;
     double shift = largestScore(chain, maxQuery, inputs) * rounding +
                    scoreSlope(chain, inputs) * queryError;
-    if (isLse)
+    if (kind == ResultKind::LogSumExp)
       return lseBound(type, graph.valueType, largest) + shift;
     double sum = chain.isSum ? std::max<int64_t>(inputs.sizes.k, 1) : 1.0;
+    bool isLast = &chain == &graph.chains.back();
+    if (isLast && kind != ResultKind::Output) {
+      // Weights have the relative error of the log-sum-exp; an entropy that of
+      // its weights and of their sum.
+      double relative = lseBound(type, graph.valueType,
+                                 largestScore(chain, maxQuery, inputs)) +
+                        2 * std::min(1.0, shift);
+      double size = kind == ResultKind::Sums ? largest + sum : largest;
+      return relative * std::max(size, chain.largestWeight);
+    }
     double reach = inputs.maxValue * chain.largestWeight * sum;
     // Errors of the outputs in between are those of the values' type as well.
     bound = graphBound(type, std::max(reach, largest), 0.0) +
@@ -266,18 +293,57 @@ double Checker::boundOf(bool isLse, ElementType type, double largest,
   return bound;
 }
 
+/// Keys of equal weights, but for rounding, may change places.
+Error Checker::checkKeys(const HostTensor &got, const HostTensor &expected,
+                         const HostTensor &weights, double bound) {
+  std::vector<double> keys = got.toDoubles(), right = expected.toDoubles(),
+                      all = weights.toDoubles();
+  int64_t places = got.shape()[3], count = weights.shape()[3];
+  auto weightOf = [&](size_t place, double key) {
+    return key < 0 ? 0.0 : all[place / places * count + size_t(key)];
+  };
+  for (size_t place = 0; place < keys.size(); ++place) {
+    if (keys[place] == right[place])
+      continue;
+    for (size_t other = place / places * places; other < place; ++other)
+      if (keys[other] == keys[place] && keys[place] >= 0)
+        return makeError("place {0}: key {1} stands twice", place, keys[place]);
+    if (keys[place] < -1 || keys[place] >= count)
+      return makeError("place {0}: key {1} of {2}", place, keys[place], count);
+    double weight = weightOf(place, keys[place]),
+           best = weightOf(place, right[place]);
+    if (std::isnan(weight) != std::isnan(best) ||
+        std::abs(weight - best) > bound)
+      return makeError("place {0}: key {1} of weight {2:e6}, expected {3} of "
+                       "weight {4:e6}",
+                       place, keys[place], weight, right[place], best);
+  }
+  return Error::success();
+}
+
 Error Checker::checkResult(size_t index, const HostTensor &got,
-                           const HostTensor &expected, const Inputs &inputs) {
+                           ArrayRef<HostTensor> expecteds,
+                           const Inputs &inputs) {
+  const HostTensor &expected = expecteds[index];
   if (got.shape() != expected.shape())
     return makeError("shapes differ");
   Comparison comparison = compare(got, expected.toDoubles());
-  if (index >= graph.cachesFrom) {
+  ResultKind kind = graph.results[index].kind;
+  if (kind == ResultKind::Keys) {
+    const HostTensor &maxima = expecteds[index - 1];
+    double bound =
+        boundOf(kind, maxima.type(),
+                compare(maxima, maxima.toDoubles()).maxAbsExpected, inputs);
+    if (Error error = checkKeys(got, expected, expecteds.back(), 2 * bound))
+      return joinErrors(makeError("keys {0}", index), std::move(error));
+    return Error::success();
+  }
+  if (kind == ResultKind::Cache) {
     if (comparison.within(0.0))
       return Error::success();
     return makeError("cache {0}: {1}", index, comparison.describe(0.0));
   }
-  bool isLse = graph.hasLse && index == 1;
-  double bound = boundOf(isLse, got.type(), comparison.maxAbsExpected, inputs);
+  double bound = boundOf(kind, got.type(), comparison.maxAbsExpected, inputs);
   if (comparison.within(bound))
     return Error::success();
   auto error = twinError(index, expected, inputs);
@@ -296,15 +362,17 @@ Error Checker::checkCall(int call) {
   Inputs inputs = fuzz::makeInputs(graph, random);
   // The twin skips weights that f64 finds to be 0, and so do kernels with f32:
   // the NaN of a value must not be near that border.
-  if (random.chance(10) && !graph.dropsPairs &&
+  if (random.chance(10) && !graph.dropsPairs && !graph.isLinear &&
       largestScore(graph.chains[0], inputs.maxQuery, inputs) < 40)
     poisonVisible(graph, inputs, random);
   progress.begin("running the twin in f64");
   auto expected = evaluate(truth, inputs, /*promote=*/true);
   if (!expected)
     return expected.takeError();
-  poisonHidden(graph, inputs, expected->back().toDoubles(), random);
-  expected->pop_back();
+  if (!graph.isLinear) {
+    poisonHidden(graph, inputs, expected->back().toDoubles(), random);
+    expected->pop_back();
+  }
   // Before the run: it may not return.
   if (Error error = writeFiles(&inputs))
     return error;
@@ -314,8 +382,7 @@ Error Checker::checkCall(int call) {
   if (!got)
     return got.takeError();
   for (size_t index = 0; index < got->size(); ++index)
-    if (Error error =
-            checkResult(index, (*got)[index], (*expected)[index], inputs))
+    if (Error error = checkResult(index, (*got)[index], *expected, inputs))
       return error;
   if (threads == 1)
     return Error::success();

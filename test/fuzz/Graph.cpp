@@ -136,7 +136,6 @@ void GraphMaker::chooseTypes() {
     }
     graph.queryType = graph.keyType = graph.valueType = T::f64;
     scoreType = T::f64;
-    graph.mustFuse = false;
   }
 }
 
@@ -167,8 +166,23 @@ void GraphMaker::finish(std::string results, std::string types,
            types + moreTypes + "\n}\n";
   };
   graph.text = write(body, "", "");
-  graph.textWithWeights =
-      write(body + zeroOps, ", " + zeros, ", " + scoresType());
+  if (graph.isLinear) {
+    graph.textWithWeights = graph.text;
+    return;
+  }
+  graph.showsWeights = !shownWeights.empty();
+  if (graph.showsWeights)
+    shownWeights = ", " + shownWeights;
+  std::string shownType = graph.showsWeights ? ", " + scoresType() : "";
+  graph.textWithWeights = write(body + zeroOps, shownWeights + ", " + zeros,
+                                shownType + ", " + scoresType());
+}
+
+void GraphMaker::addResult(ResultKind kind, const std::string &name,
+                           const std::string &type, size_t cache) {
+  graph.results.push_back({kind, cache});
+  moreResults += ", " + name;
+  moreTypes += ", " + type;
 }
 
 /// One attention, or two of which the second one's queries are the first one's
@@ -193,6 +207,9 @@ void GraphMaker::makeChains() {
     std::string clauses = maskClauses(), normal = normalizer();
     std::string weights = unique("%w"), start = weights;
     std::string more = weightOps(weights), output = unique("%o");
+    bool isLast = turn == isTwo;
+    if (isLast && random.chance(20))
+      more += statistics(weights);
     body += first + qk + scoreOps + start + " = attn.masked_softmax " + scores +
             clauses + normal + " : " + s + "\n" + more + output +
             " = attn.weighted_sum " + weights + ", " + value + " : " + s +
@@ -222,8 +239,6 @@ void GraphMaker::makeChains() {
 
 /// attn.attention as fusion would make it, with the log-sum-exp.
 void GraphMaker::makeFusedOp() {
-  graph.hasLse = true;
-  graph.cachesFrom = 2;
   std::string o = outputType(), s = scoresType();
   std::string lse =
       tensorType({extent('b'), extent('h'), extent('q')}, scoreType);
@@ -260,7 +275,10 @@ void GraphMaker::makeFusedOp() {
             "\n%weights = attn.masked_softmax %z0" +
             (mask.empty() ? "" : " visible " + mask) + " : " + s + "\n";
   zeros = "%weights";
-  finish("%o#0, %o#1", o + ", " + lse, body);
+  moreResults = ", %o#1" + moreResults;
+  moreTypes = ", " + lse + moreTypes;
+  graph.results.insert(graph.results.begin() + 1, {ResultKind::LogSumExp});
+  finish("%o#0", o, body);
 }
 
 void GraphMaker::make(const std::vector<std::string> &targets) {
@@ -268,9 +286,10 @@ void GraphMaker::make(const std::vector<std::string> &targets) {
   graph.hasSchedule = random.chance(25);
   chooseShapes();
   chooseTypes();
+  if (random.chance(6))
+    return makeLinearAttention();
   addOperands();
-  // The fused op has no kernel for f64.
-  if (scoreType != ElementType::f64 && random.chance(20))
+  if (random.chance(20))
     makeFusedOp();
   else
     makeChains();

@@ -66,7 +66,14 @@ enum class Role {
   Seed,
   /// Small floats and integers that programs gather.
   Reals,
-  Integers
+  Integers,
+  /// Rows that are integers of 8 bits times a power of two.
+  Quantizable,
+  /// Of linear attention: queries, keys and values, whose rows have a length of
+  /// at most about 1; logarithms of gates; numbers from 0 to 1.
+  Feature,
+  Decay,
+  Beta
 };
 
 /// Where the rows of queries, keys, values and scales lie in an argument.
@@ -103,6 +110,23 @@ struct Argument {
   std::string typeText() const;
 };
 
+enum class ResultKind {
+  Output,
+  LogSumExp,
+  /// Of weights: sums of columns or entropies; maxima.
+  Sums,
+  Maxima,
+  /// The keys of the maxima before it, a result.
+  Keys,
+  /// Exact; argument `cache` with new rows.
+  Cache
+};
+
+struct Result {
+  ResultKind kind;
+  size_t cache = 0;
+};
+
 /// One attention, as far as errors of its result go.
 struct Chain {
   /// Scores are at most `gain * |scale * q k| + offset`.
@@ -116,8 +140,9 @@ struct Graph {
   uint64_t seed = 0;
   std::string target, schedule;
   std::vector<Argument> arguments;
-  /// The function `f`, and the same with one more result: weights of scores
-  /// that are all 0, which are positive exactly for visible pairs.
+  /// The function `f`, and the same with more results: the weights if they are
+  /// shown, and weights of scores that are all 0, which are positive exactly
+  /// for visible pairs.
   std::string text, textWithWeights;
   /// Extents that are the same in every call; the others are not used.
   Sizes fixed;
@@ -133,9 +158,11 @@ struct Graph {
   /// What ops before the products of queries and keys multiply them by at most,
   /// and the relative error by which they round; the latter of values as well.
   double productGain = 1.0, productRounding = 0.0, valueRounding = 0.0;
-  /// How many results come before the updated caches.
-  size_t cachesFrom = 1;
-  bool hasSchedule = false, hasLse = false;
+  std::vector<Result> results = {{ResultKind::Output}};
+  bool hasSchedule = false;
+  /// Whether the weights are a result of `textWithWeights` before the last one,
+  /// and whether there are no weights at all.
+  bool showsWeights = false, isLinear = false;
   /// Whether a visible pair may have weight 0.
   bool dropsPairs = false;
   /// Whether every chain must fuse.

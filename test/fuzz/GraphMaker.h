@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Graph.cpp has shapes, types and the function; Operands.cpp what queries, keys
-// and values come from; Scores.cpp what is between them and the output.
+// and values come from; Scores.cpp what is between them and the output;
+// LinearAttention.cpp attention without scores.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +77,9 @@ private:
   void makeChains();
   void makeFusedOp();
   void finish(std::string results, std::string types, const std::string &body);
+  /// One more result.
+  void addResult(ResultKind kind, const std::string &name,
+                 const std::string &type, size_t cache = 0);
 
   //===--- Operands.cpp ---------------------------------------------------===//
 
@@ -93,6 +97,9 @@ private:
   std::string rotate(const std::string &value, char heads, char rows,
                      ElementType type);
   void chooseStorage();
+  std::pair<std::string, std::string>
+  addNewRows(const std::string &name, Role role, ElementType type,
+             const std::vector<Extent> &shape);
   /// What is stored, as the argument or with new rows in it.
   std::string addStored(const std::string &name, Role role, ElementType type,
                         int64_t dim);
@@ -113,6 +120,11 @@ private:
   void makeScores();
   std::string weightOps(std::string &weights);
   std::string normalizer();
+  std::string statistics(const std::string &weights);
+
+  //===--- LinearAttention.cpp --------------------------------------------===//
+
+  void makeLinearAttention();
 
   Graph &graph;
   Random random;
@@ -128,10 +140,10 @@ private:
   /// How keys and values are stored: rows of a cache that is written to, pages,
   /// 8-bit integers.
   bool isCached = false, isUpdated = false, returnsCaches = false;
-  bool isInteger = false;
-  std::string cachePosition, table, tableType;
-  /// More results, each with a comma before it.
-  std::string moreResults, moreTypes;
+  bool isInteger = false, quantizes = false;
+  std::string cachePosition, newScales, table, tableType;
+  /// More results, each with a comma before it, and the weights.
+  std::string moreResults, moreTypes, shownWeights;
 };
 
 } // namespace attn::fuzz

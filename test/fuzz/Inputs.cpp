@@ -330,6 +330,37 @@ Inputs attn::fuzz::makeInputs(const Graph &graph, Random &random) {
                                 : random.pick(-9, 40);
       });
       break;
+    case Role::Quantizable: { // with a scale that is a power of two
+      double unit = 0.0;
+      fill([&](llvm::ArrayRef<int64_t> at) {
+        if (at.back() == 0)
+          unit = random.chance(5) ? 0.0 : std::ldexp(1.0, random.pick(-9, -6));
+        return unit * (at.back() == 0 ? random.of({-127, 127})
+                                      : random.pick(-127, 127));
+      });
+      inputs.maxKey = std::max(inputs.maxKey, 2.0);
+      inputs.maxValue = std::max(inputs.maxValue, 2.0);
+      break;
+    }
+    case Role::Feature: {
+      double length = std::sqrt(static_cast<double>(
+          argument.layout == Layout::Split ? shape.back() / argument.heads
+                                           : shape.back()));
+      fill([&](auto) { return random.pick(-32, 32) / 32.0 / length; });
+      break;
+    }
+    case Role::Decay: { // some forget everything
+      int forgotten = random.of({0, 0, 3, 100});
+      fill([&](auto) {
+        if (random.chance(forgotten))
+          return random.of({-100.0, -static_cast<double>(INFINITY)});
+        return random.pick(-48, random.chance(3) ? 2 : 0) / 32.0;
+      });
+      break;
+    }
+    case Role::Beta:
+      fill([&](auto) { return random.pick(0, 32) / 32.0; });
+      break;
     }
   }
   return inputs;

@@ -211,6 +211,27 @@ void GraphMaker::chooseStorage() {
     return;
   graph.isRolling = random.chance(30);
   returnsCaches = random.chance(40);
+  quantizes = random.chance(50);
+}
+
+/// The name and type of rows for a cache: arguments, or floats that become
+/// 8-bit integers here, whose scales are kept for the cache of scales.
+std::pair<std::string, std::string>
+GraphMaker::addNewRows(const std::string &name, Role role, ElementType type,
+                       const std::vector<Extent> &shape) {
+  if (role == Role::Scale && !newScales.empty())
+    return {newScales, tensorType(shape, type)};
+  bool isQuantized = type == ElementType::i8 && quantizes;
+  Argument &rows = add("new_" + name, isQuantized ? Role::Quantizable : role,
+                       isQuantized ? ElementType::f32 : type, shape);
+  rows.layout = Layout::Other;
+  if (!isQuantized)
+    return {"%new_" + name, rows.typeText()};
+  std::string integers = unique("%i");
+  newScales = unique("%i");
+  prologue += integers + ", " + newScales + " = attn.quantize %new_" + name +
+              " : " + rows.typeText() + "\n";
+  return {integers, tensorType(shape, type)};
 }
 
 std::string GraphMaker::addStored(const std::string &name, Role role,
@@ -226,6 +247,7 @@ std::string GraphMaker::addStored(const std::string &name, Role role,
     shape = shapeOf({0, graph.pageRows, false});
     shape[0] = {'p', 1, true};
   }
+  size_t cache = graph.arguments.size();
   Argument &argument = add(name, role, type, shape);
   if (graph.pageRows)
     argument.layout = Layout::Pages;
@@ -235,10 +257,8 @@ std::string GraphMaker::addStored(const std::string &name, Role role,
   if (!isUpdated)
     return "%" + name;
   std::string cacheType = argument.typeText();
-  std::vector<Extent> rows = shapeOf({'n', 1, true});
-  Argument &fresh = add("new_" + name, role, type, rows);
-  fresh.layout = Layout::Other;
-  std::string updateType = fresh.typeText();
+  auto [fresh, updateType] =
+      addNewRows(name, role, type, shapeOf({'n', 1, true}));
   if (cachePosition.empty()) {
     std::string at = unique("at");
     cachePosition =
@@ -250,14 +270,11 @@ std::string GraphMaker::addStored(const std::string &name, Role role,
                   add(at, Role::Position, intType(), {extent('b')}).typeText();
   }
   std::string result = unique("%u");
-  prologue += result + " = attn.cache_update %" + name + ", %new_" + name +
-              " at(" + cachePosition + ")" +
-              (graph.isRolling ? " rolling" : "") + " : " + cacheType + ", " +
-              updateType + "\n";
-  if (returnsCaches) {
-    moreResults += ", " + result;
-    moreTypes += ", " + cacheType;
-  }
+  prologue += result + " = attn.cache_update %" + name + ", " + fresh + " at(" +
+              cachePosition + ")" + (graph.isRolling ? " rolling" : "") +
+              " : " + cacheType + ", " + updateType + "\n";
+  if (returnsCaches)
+    addResult(ResultKind::Cache, result, cacheType, cache);
   return result;
 }
 
@@ -277,6 +294,7 @@ std::string GraphMaker::addCached(const std::string &name, Role role,
   if (isInteger) {
     std::string scales =
         addStored("scale_" + name, Role::Scale, ElementType::f32, dim);
+    newScales.clear();
     std::string result = unique("%f");
     prologue += result + " = attn.dequantize " + rows + ", " + scales + " : " +
                 type8 + ", " + scaleType + " -> " + whole + "\n";

@@ -225,6 +225,43 @@ std::string GraphMaker::normalizer() {
   return random.chance(15) ? addSink() : "";
 }
 
+/// An op on the weights whose results the function returns.
+std::string GraphMaker::statistics(const std::string &weights) {
+  std::vector<Extent> ofColumns{extent('b'), extent('h'), extent('k')},
+      ofRows{extent('b'), extent('h'), extent('q')}, places = ofRows;
+  std::string names, types, clauses, columns = tensorType(ofColumns, scoreType),
+                                     rows = tensorType(ofRows, scoreType);
+  auto addOne = [&](ResultKind kind, const std::string &type) {
+    std::string name = unique("%t");
+    const char *comma = names.empty() ? "" : ", ";
+    names += comma + name;
+    types += comma + type;
+    addResult(kind, name, type);
+  };
+  if (random.chance(50)) {
+    clauses += " column_sums";
+    addOne(ResultKind::Sums, columns);
+  }
+  if (random.chance(40)) {
+    clauses += " row_max";
+    addOne(ResultKind::Maxima, rows);
+  }
+  if (random.chance(40)) {
+    clauses += " entropy";
+    addOne(ResultKind::Sums, rows);
+  }
+  if (names.empty() || random.chance(40)) {
+    int64_t count = random.of<int64_t>({1, 2, 3, 8, 20});
+    clauses += " top_k " + std::to_string(count);
+    places.push_back({0, count, false});
+    addOne(ResultKind::Maxima, tensorType(places, scoreType));
+    addOne(ResultKind::Keys, tensorType(places, ElementType::i32));
+    shownWeights = weights;
+  }
+  return names + " = attn.weight_stats " + weights + clauses + " : " +
+         scoresType() + " -> " + types + "\n";
+}
+
 /// What weights pass through on their way to the sum.
 std::string GraphMaker::weightOps(std::string &weights) {
   std::string text, type = scoresType();
