@@ -60,6 +60,10 @@ private:
   /// Error of the twin in the types of the graph.
   Expected<double> twinError(size_t index, const HostTensor &expected,
                              const Inputs &inputs);
+  ElementType scoreType() const {
+    return graph.queryType == ElementType::f64 ? ElementType::f64
+                                               : ElementType::f32;
+  }
   /// Of one chain whose queries are at most `maxQuery`.
   double largestScore(const Chain &chain, double maxQuery,
                       const Inputs &inputs) const {
@@ -260,9 +264,7 @@ double Checker::boundOf(ResultKind kind, ElementType type, double largest,
     return std::max(1.0, largest) *
            (2 * attentionBound(graph.valueType, 1.0) +
             4 * (graph.productRounding + graph.valueRounding));
-  double u =
-      unitRoundoff(graph.queryType == ElementType::f64 ? ElementType::f64
-                                                       : ElementType::f32);
+  double u = unitRoundoff(scoreType());
   double maxQuery = inputs.maxQuery, queryError = 0.0, bound = 0.0;
   for (const Chain &chain : graph.chains) {
     // The score is a sum in f32, and what the program makes of it is rounded at
@@ -331,9 +333,8 @@ Error Checker::checkResult(size_t index, const HostTensor &got,
   ResultKind kind = graph.results[index].kind;
   if (kind == ResultKind::Keys) {
     const HostTensor &maxima = expecteds[index - 1];
-    double bound =
-        boundOf(kind, maxima.type(),
-                compare(maxima, maxima.toDoubles()).maxAbsExpected, inputs);
+    double largest = compare(maxima, maxima.toDoubles()).maxAbsExpected;
+    double bound = boundOf(kind, scoreType(), largest, inputs);
     if (Error error = checkKeys(got, expected, expecteds.back(), 2 * bound))
       return joinErrors(makeError("keys {0}", index), std::move(error));
     return Error::success();
