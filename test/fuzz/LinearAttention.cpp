@@ -20,6 +20,8 @@ void GraphMaker::makeLinearAttention() {
   dynamic[1] = dynamic[2] = false;
   graph.isFixed[1] = graph.isFixed[2] = true;
   bool isDouble = graph.queryType == ElementType::f64;
+  // There is no kernel for f64.
+  graph.mustFuse = !isDouble;
   ElementType type = isDouble ? ElementType::f64 : smallFloat();
   graph.queryType = graph.keyType = graph.valueType = type;
   auto rows = [&](char heads, int64_t dim) {
