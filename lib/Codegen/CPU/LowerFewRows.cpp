@@ -177,13 +177,6 @@ private:
     }
   }
 
-  /// Columns of `memref` in one cache line.
-  static int64_t lineColumns(Value memref) {
-    constexpr int64_t kLineBytes = 64;
-    auto type = cast<MemRefType>(memref.getType());
-    return kLineBytes * 8 / type.getElementTypeBitWidth();
-  }
-
   /// A group of columns of those that are taken in groups.
   struct Columns {
     Value first;
@@ -233,7 +226,7 @@ private:
   /// Columns of the row that corresponds to `row` of this block.
   void prefetchRow(NextBlock next, Value row, Value first, int64_t columns) {
     row = add(row, next.first);
-    for (int64_t at = 0; at < columns; at += lineColumns(next.memref))
+    for (int64_t at = 0; at < columns; at += columnsOfLine(next.memref))
       e.prefetch(next.memref, {row, add(first, at)});
   }
 
@@ -302,7 +295,7 @@ private:
 
   /// Columns of a key that one iteration takes: whole lines and whole pairs.
   int64_t keyColumns() {
-    return std::max(lineColumns(op.getKey()), pairedKeys ? 2 * lanes : lanes);
+    return std::max(columnsOfLine(op.getKey()), pairedKeys ? 2 * lanes : lanes);
   }
 
   void emitStep(Value j, Value last) {

@@ -283,12 +283,10 @@ LogicalResult LinearAttentionLowering::loadChunk() {
 }
 
 void LinearAttentionLowering::prefetchNextChunk(Value memref, Value head) {
-  MemRefType type = typeOf(memref);
-  constexpr int64_t kLineBits = 64 * 8;
   Value extent = b.createOrFold<memref::DimOp>(memref, 3);
   forEach(b, zero, count, [&](Value t) {
     Value row = add(add(first, chunk), t);
-    emitLoop(b, zero, extent, kLineBits / type.getElementTypeBitWidth(), {},
+    emitLoop(b, zero, extent, columnsOfLine(memref), {},
              [&](Value d, ValueRange) -> Vectors {
                e.prefetch(memref, {zero, head, row, d});
                return {};

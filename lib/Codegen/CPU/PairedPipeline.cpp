@@ -368,14 +368,13 @@ SmallVector<Value> PairedAttentionLowering::emitAlternating(Value panel,
 void PairedAttentionLowering::emitPrefetches(Value panel) {
   for (Value rows : op.getUpcoming()) {
     auto type = cast<MemRefType>(rows.getType());
-    int64_t line = 64 / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     Value count = memref::DimOp::create(b, rows, 0);
     auto part = [&](Value panel) -> Value {
       return arith::DivUIOp::create(b, arith::MulIOp::create(b, count, panel),
                                     panelEnd);
     };
     forEach(b, part(panel), part(add(panel, 1)), [&](Value row) {
-      for (int64_t d = 0; d < type.getDimSize(1); d += line)
+      for (int64_t d = 0; d < type.getDimSize(1); d += columnsOfLine(rows))
         e.prefetch(rows, {row, e.index(d)});
     });
   }

@@ -186,9 +186,9 @@ QueriesInLanes::emitKeyProducts(Value j, ValueRange init,
                             key, query);
   // A few lines for every few features: all at once would wait for memory,
   // and a test for each feature costs what the loop has no room for.
-  constexpr int64_t kFeatures = 16, kLineBits = 64 * 8;
+  constexpr int64_t kFeatures = 16;
   auto type = cast<MemRefType>(upcomingValues.getType());
-  int64_t columns = kLineBits / type.getElementTypeBitWidth();
+  int64_t columns = columnsOfLine(upcomingValues);
   auto keyLines =
       static_cast<int64_t>(llvm::divideCeil(type.getDimSize(1), columns));
   int64_t lines = keyRows * keyLines;

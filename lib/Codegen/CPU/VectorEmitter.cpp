@@ -391,6 +391,11 @@ Value attn::convertToFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
   return arith::ExtFOp::create(b, to, value);
 }
 
+int64_t attn::columnsOfLine(Value memref) {
+  constexpr int64_t kLineBits = 64 * 8;
+  return kLineBits / getElementTypeOrSelf(memref).getIntOrFloatBitWidth();
+}
+
 bool attn::hasUnitColumns(Value memref) {
   SmallVector<int64_t> strides;
   int64_t offset;

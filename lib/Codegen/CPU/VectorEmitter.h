@@ -125,6 +125,9 @@ private:
 mlir::Value convertToFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                            mlir::Type type);
 
+/// Columns of `memref` in one cache line.
+int64_t columnsOfLine(mlir::Value memref);
+
 /// Whether the innermost stride of `memref` is known to be 1.
 bool hasUnitColumns(mlir::Value memref);
 

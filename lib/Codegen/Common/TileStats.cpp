@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionTiling.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -145,12 +146,9 @@ void StatsTiling::emitMerge(Value batches, Value heads, Value parts) {
       ArrayRef<utils::IteratorType>{utils::IteratorType::reduction,
                                     utils::IteratorType::parallel},
       [](OpBuilder &nested, Location loc, ValueRange arguments) {
-        Value term = arguments[0];
-        Type from = term.getType(), to = arguments[1].getType();
-        if (from != to)
-          term = to.isF64()
-                     ? arith::ExtFOp::create(nested, loc, to, term).getResult()
-                     : arith::TruncFOp::create(nested, loc, to, term);
+        Value term = convertScalarToDtype(nested, loc, arguments[0],
+                                          arguments[1].getType(),
+                                          /*isUnsignedCast=*/false);
         Value sum = arith::AddFOp::create(nested, loc, arguments[1], term);
         linalg::YieldOp::create(nested, loc, sum);
       });

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToLinalg/TensorLoops.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -28,16 +29,12 @@ Value ScalarBuilder::constant(Type type, double value) {
 }
 
 Value ScalarBuilder::cast(Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth();
-  unsigned to = type.getIntOrFloatBitWidth();
-  if (value.getType() == type)
-    return value;
-  if (from < to)
-    return arith::ExtFOp::create(builder, loc, type, value);
   // f16 and bf16 meet in f32.
-  if (from == to)
+  if (value.getType() != type &&
+      value.getType().getIntOrFloatBitWidth() == type.getIntOrFloatBitWidth())
     value = arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
-  return arith::TruncFOp::create(builder, loc, type, value);
+  return convertScalarToDtype(builder, loc, value, type,
+                              /*isUnsignedCast=*/false);
 }
 
 Value ScalarBuilder::toIndex(Value value) {

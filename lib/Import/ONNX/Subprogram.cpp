@@ -89,6 +89,12 @@ InFlightDiagnostic Subprogram::error(const onnx::NodeProto &proto) const {
   return diagnostic;
 }
 
+const Program *Subprogram::fail(const onnx::NodeProto &proto,
+                                const Twine &text) const {
+  error(proto) << text;
+  return nullptr;
+}
+
 Program &Subprogram::add() { return programs.emplace_back(); }
 
 Type attn::programType(Type element) {
@@ -168,9 +174,8 @@ const Program *Subprogram::lookup(const onnx::NodeProto &proto, int input) {
       values[name] = program;
     return program;
   }
-  error(proto) << "no input, initializer or earlier node defines "
-               << quoteName(name);
-  return nullptr;
+  return fail(proto, "no input, initializer or earlier node defines " +
+                         quoteName(name));
 }
 
 //===----------------------------------------------------------------------===//

@@ -118,6 +118,9 @@ public:
 private:
   mlir::InFlightDiagnostic error() const;
   mlir::InFlightDiagnostic error(const onnx::NodeProto &proto) const;
+  /// Reports an error, and gives null.
+  const Program *fail(const onnx::NodeProto &proto,
+                      const llvm::Twine &text) const;
 
   const Program *lookup(const onnx::NodeProto &proto, int input);
   Program &add();

@@ -58,36 +58,33 @@ Subprogram::broadcast(const onnx::NodeProto &proto,
 const Program *Subprogram::readElementwise(const onnx::NodeProto &proto,
                                            ArrayRef<const Program *> inputs) {
   const ScalarOp *op = findScalarOp(proto.op_type());
-  auto fail = [&](const Twine &text) -> const Program * {
-    error(proto) << text;
-    return nullptr;
-  };
   if (!op)
-    return fail("operator " + quoteName(proto.op_type()) +
-                " is not supported in a subgraph of FlexAttention");
+    return fail(proto, "operator " + quoteName(proto.op_type()) +
+                           " is not supported in a subgraph of FlexAttention");
   if (inputs.size() != op->numInputs)
-    return fail("expected " + Twine(op->numInputs) + " inputs, got " +
-                Twine(inputs.size()));
+    return fail(proto, "expected " + Twine(op->numInputs) + " inputs, got " +
+                           Twine(inputs.size()));
   if (proto.attribute_size() > 0)
-    return fail("attribute " + quoteName(proto.attribute(0).name()) +
-                " is not supported");
+    return fail(proto, "attribute " + quoteName(proto.attribute(0).name()) +
+                           " is not supported");
   Type element = inputs[0]->element;
   for (const Program *input : inputs)
     if (input->element != element)
-      return fail("inputs must have one element type, got " +
-                  stringifyType(element) + " and " +
-                  stringifyType(input->element));
+      return fail(proto, "inputs must have one element type, got " +
+                             stringifyType(element) + " and " +
+                             stringifyType(input->element));
   ScalarEmitter emitter = isa<FloatType>(element) ? op->onFloats
                           : element.isInteger(1)  ? op->onBooleans
                                                   : op->onIntegers;
   if (!emitter)
-    return fail("elements of type " + stringifyType(element) +
-                " are not supported");
+    return fail(proto, "elements of type " + stringifyType(element) +
+                           " are not supported");
   if (op->divides && !isa<FloatType>(element)) {
     const auto &divisor = inputs[1]->integers;
     if (!divisor || divisor->size() != 1 || divisor->front().dim >= 0 ||
         divisor->front().value <= 0)
-      return fail("the divisor of integers must be a known positive number");
+      return fail(proto,
+                  "the divisor of integers must be a known positive number");
   }
   auto shape = broadcast(proto, inputs);
   if (!shape)
@@ -120,13 +117,12 @@ const Program *Subprogram::readWhere(const onnx::NodeProto &proto,
   if (!shape)
     return nullptr;
   if (!inputs[0]->element.isInteger(1) ||
-      inputs[1]->element != inputs[2]->element) {
-    error(proto) << "expected a boolean condition and inputs of one type, got "
-                 << stringifyType(inputs[0]->element) << ", "
-                 << stringifyType(inputs[1]->element) << " and "
-                 << stringifyType(inputs[2]->element);
-    return nullptr;
-  }
+      inputs[1]->element != inputs[2]->element)
+    return fail(proto,
+                "expected a boolean condition and inputs of one type, got " +
+                    stringifyType(inputs[0]->element) + ", " +
+                    stringifyType(inputs[1]->element) + " and " +
+                    stringifyType(inputs[2]->element));
   Program &program = add();
   program.shape = *shape;
   program.element = inputs[1]->element;
@@ -155,12 +151,10 @@ const Program *Subprogram::readCast(const onnx::NodeProto &proto,
                                     ArrayRef<const Program *> inputs) {
   std::optional<int64_t> to = readInt(proto, "to", 0);
   Type element = to ? getElementType(node.getContext(), *to) : Type();
-  if (!element) {
-    error(proto) << "Cast to type "
-                 << (to ? stringifyDataType(*to) : std::string("?"))
-                 << " is not supported";
-    return nullptr;
-  }
+  if (!element)
+    return fail(proto, "Cast to type " +
+                           (to ? stringifyDataType(*to) : std::string("?")) +
+                           " is not supported");
   const Program *source = inputs[0];
   Program &program = add();
   program.shape = source->shape;
@@ -180,10 +174,8 @@ const Program *Subprogram::readShape(const onnx::NodeProto &proto,
                                      ArrayRef<const Program *> inputs) {
   int64_t rank = inputs[0]->shape.size();
   auto start = readInt(proto, "start", 0), end = readInt(proto, "end", rank);
-  if (!start || !end) {
-    error(proto) << "start and end must be integers";
-    return nullptr;
-  }
+  if (!start || !end)
+    return fail(proto, "start and end must be integers");
   auto clamp = [&](int64_t position) {
     if (position < 0)
       position += rank;
@@ -218,22 +210,19 @@ const Program *Subprogram::addKnown(ArrayRef<Extent> integers,
 
 const Program *Subprogram::readGather(const onnx::NodeProto &proto,
                                       ArrayRef<const Program *> inputs) {
-  auto fail = [&](const Twine &text) -> const Program * {
-    error(proto) << text;
-    return nullptr;
-  };
   if (readInt(proto, "axis", 0) != 0)
-    return fail("axis must be 0");
+    return fail(proto, "axis must be 0");
   const Program &data = *inputs[0], &index = *inputs[1];
   if (!data.integers || data.shape.size() != 1 || !index.integers)
-    return fail("expected a shape and known indices");
+    return fail(proto, "expected a shape and known indices");
   SmallVector<Extent> chosen;
   int64_t size = data.integers->size();
   for (const Extent &position : *index.integers) {
     int64_t at = position.value < 0 ? position.value + size : position.value;
     if (position.dim >= 0 || at < 0 || at >= size)
-      return fail("index must be from " + Twine(-size) + " to " +
-                  Twine(size - 1) + ", got " + Twine(position.value));
+      return fail(proto, "index must be from " + Twine(-size) + " to " +
+                             Twine(size - 1) + ", got " +
+                             Twine(position.value));
     chosen.push_back((*data.integers)[at]);
   }
   return addKnown(chosen, index.shape);
@@ -241,26 +230,23 @@ const Program *Subprogram::readGather(const onnx::NodeProto &proto,
 
 const Program *Subprogram::readRange(const onnx::NodeProto &proto,
                                      ArrayRef<const Program *> inputs) {
-  auto fail = [&](const Twine &text) -> const Program * {
-    error(proto) << text;
-    return nullptr;
-  };
   for (const Program *input : inputs)
     if (!input->integers || input->integers->size() != 1)
-      return fail("start, limit and delta must be known integers or extents of "
+      return fail(proto,
+                  "start, limit and delta must be known integers or extents of "
                   "the scores");
   Extent start = inputs[0]->integers->front();
   Extent limit = inputs[1]->integers->front();
   Extent delta = inputs[2]->integers->front();
   if (start.dim >= 0 || !delta.isKnown(1) ||
       (limit.dim >= 0 && start.value != 0))
-    return fail("expected a range by steps of 1, from 0 to an extent");
+    return fail(proto, "expected a range by steps of 1, from 0 to an extent");
   Program &program = add();
   program.element = IndexType::get(node.getContext());
   if (limit.dim < 0) {
     int64_t count;
     if (llvm::SubOverflow(limit.value, start.value, count))
-      return fail("the range is too long");
+      return fail(proto, "the range is too long");
     limit.value = std::max<int64_t>(count, 0);
   }
   program.shape = {limit};
@@ -289,11 +275,9 @@ const Program *Subprogram::reshape(const onnx::NodeProto &proto,
   }
   for (; next < shape.size(); ++next)
     matches &= shape[next].isKnown(1);
-  if (!matches || static_cast<int64_t>(shape.size()) > kMaxRank) {
-    error(proto) << "only dimensions of extent 1 may come or go, got "
-                 << stringify(source.shape) << " to " << stringify(shape);
-    return nullptr;
-  }
+  if (!matches || static_cast<int64_t>(shape.size()) > kMaxRank)
+    return fail(proto, "only dimensions of extent 1 may come or go, got " +
+                           stringify(source.shape) + " to " + stringify(shape));
   Program &program = add();
   program.shape.assign(shape.begin(), shape.end());
   program.element = source.element;
@@ -311,14 +295,10 @@ const Program *Subprogram::reshape(const onnx::NodeProto &proto,
 
 const Program *Subprogram::readReshape(const onnx::NodeProto &proto,
                                        ArrayRef<const Program *> inputs) {
-  auto fail = [&](const Twine &text) -> const Program * {
-    error(proto) << text;
-    return nullptr;
-  };
   if (readInt(proto, "allowzero", 0) != 0)
-    return fail("allowzero must be 0");
+    return fail(proto, "allowzero must be 0");
   if (!inputs[1]->integers || inputs[1]->shape.size() != 1)
-    return fail("the shape must be known");
+    return fail(proto, "the shape must be known");
   SmallVector<Extent> shape = *inputs[1]->integers;
   // What -1 stands for is the one extent that is missing.
   SmallVector<Extent> missing;
@@ -331,7 +311,7 @@ const Program *Subprogram::readReshape(const onnx::NodeProto &proto,
       extent = inputs[0]->shape[d];
     if (extent.isKnown(-1)) {
       if (open)
-        return fail("the shape must have at most one -1");
+        return fail(proto, "the shape must have at most one -1");
       open = &extent;
       continue;
     }
@@ -340,7 +320,7 @@ const Program *Subprogram::readReshape(const onnx::NodeProto &proto,
   }
   if (open) {
     if (missing.size() > 1)
-      return fail("only dimensions of extent 1 may come or go");
+      return fail(proto, "only dimensions of extent 1 may come or go");
     *open = missing.empty() ? Extent{1, -1} : missing.front();
   }
   return reshape(proto, *inputs[0], shape);
@@ -348,23 +328,20 @@ const Program *Subprogram::readReshape(const onnx::NodeProto &proto,
 
 const Program *Subprogram::readUnsqueeze(const onnx::NodeProto &proto,
                                          ArrayRef<const Program *> inputs) {
-  auto fail = [&](const Twine &text) -> const Program * {
-    error(proto) << text;
-    return nullptr;
-  };
   const auto &axes = inputs[1]->integers;
   if (!axes)
-    return fail("the axes must be known");
+    return fail(proto, "the axes must be known");
   int64_t rank = inputs[0]->shape.size() + axes->size();
   if (rank > kMaxRank)
-    return fail("rank must be at most " + Twine(kMaxRank) + ", got " +
-                Twine(rank));
+    return fail(proto, "rank must be at most " + Twine(kMaxRank) + ", got " +
+                           Twine(rank));
   SmallVector<bool> isNew(rank, false);
   for (const Extent &axis : *axes) {
     int64_t at = axis.value < 0 ? axis.value + rank : axis.value;
     if (axis.dim >= 0 || at < 0 || at >= rank || isNew[at])
-      return fail("axes must be different and from " + Twine(-rank) + " to " +
-                  Twine(rank - 1) + ", got " + Twine(axis.value));
+      return fail(proto, "axes must be different and from " + Twine(-rank) +
+                             " to " + Twine(rank - 1) + ", got " +
+                             Twine(axis.value));
     isNew[at] = true;
   }
   SmallVector<Extent> shape;

@@ -16,6 +16,7 @@
 #include "attn/Analysis/HomogeneousProgram.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -85,12 +86,10 @@ private:
     return linalg::MapOp::create(
                b, ValueRange(lse), init,
                [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-                 Value value = arguments[0];
-                 value = to.isF64()
-                             ? arith::ExtFOp::create(builder, loc, to, value)
-                                   .getResult()
-                             : arith::TruncFOp::create(builder, loc, to, value);
-                 linalg::YieldOp::create(builder, loc, value);
+                 linalg::YieldOp::create(
+                     builder, loc,
+                     convertScalarToDtype(builder, loc, arguments[0], to,
+                                          /*isUnsignedCast=*/false));
                })
         .getResult()[0];
   }

@@ -23,6 +23,7 @@
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -54,13 +55,8 @@ Value extractBroadcast(ImplicitLocOpBuilder &b, Value tensor,
 }
 
 Value toFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth();
-  unsigned to = type.getIntOrFloatBitWidth();
-  if (value.getType() == type)
-    return value;
-  if (from < to)
-    return arith::ExtFOp::create(b, type, value);
-  return arith::TruncFOp::create(b, type, value);
+  return convertScalarToDtype(b, b.getLoc(), value, type,
+                              /*isUnsignedCast=*/false);
 }
 
 Value toIndex(ImplicitLocOpBuilder &b, Value value) {
