@@ -117,12 +117,12 @@ private:
     if (load.getIndices().empty() || !isSmall(load, mask))
       return std::nullopt;
     Slice slice;
-    for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
+    for (auto [d, index] : llvm::enumerate(load.getIndices())) {
       Interval i = intervalOf(index);
       if (!i || (!i.isPoint() && !i.isNarrow))
         return std::nullopt;
-      Value extent = b.createOrFold<memref::DimOp>(memref, dim);
-      Value end = b.createOrFold<arith::SubIOp>(extent, constant(1));
+      Value extent = dim(memref, d);
+      Value end = sub(extent, constant(1));
       auto clamp = [&](Value index) {
         return max(min(index, end), constant(0));
       };
@@ -153,9 +153,7 @@ private:
     return emitFor(slice.first[dim], next(slice.last[dim]), 1, carried, inside);
   }
 
-  Value next(Value index) {
-    return b.createOrFold<arith::AddIOp>(index, constant(1));
-  }
+  Value next(Value index) { return add(index, constant(1)); }
 
   Interval gather(memref::LoadOp load) override {
     Type type = load.getType();
@@ -182,7 +180,7 @@ private:
   Carried extremesOfRow(memref::LoadOp load, const Slice &slice,
                         ArrayRef<Value> leading, Carried carried) {
     Value memref = load.getMemRef(), first = slice.first.back();
-    Value count = next(b.createOrFold<arith::SubIOp>(slice.last.back(), first));
+    Value count = next(sub(slice.last.back(), first));
     Value done = constant(0);
     auto at = [&](Value t) {
       return slice.at(leading, arith::AddIOp::create(b, first, t));
@@ -195,8 +193,7 @@ private:
       int64_t lanes = 512 / bitsOf(load.getType());
       auto vector = VectorType::get({lanes}, load.getType());
       Value size = constant(lanes);
-      done = b.createOrFold<arith::MulIOp>(
-          b.createOrFold<arith::DivUIOp>(count, size), size);
+      done = mul(div(count, size), size);
       Carried start;
       for (Value value : carried)
         start.push_back(vector::BroadcastOp::create(b, vector, value));
@@ -360,11 +357,9 @@ private:
     }
     case Predicate::eq:
     case Predicate::ne: {
-      Value meet = both(compare(Predicate::sle, x.low, y.high),
-                        compare(Predicate::sle, y.low, x.high));
-      Value same = both(both(compare(Predicate::eq, x.low, x.high),
-                             compare(Predicate::eq, y.low, y.high)),
-                        compare(Predicate::eq, x.low, y.low));
+      Value meet = both(atMost(x.low, y.high), atMost(y.low, x.high));
+      Value same = both(both(equal(x.low, x.high), equal(y.low, y.high)),
+                        equal(x.low, y.low));
       if (op.getPredicate() == Predicate::eq)
         return {meet, same};
       return {negate(same), negate(meet)};
@@ -383,9 +378,7 @@ private:
                     op.getPredicate() == Predicate::ugt;
     Predicate less = isStrict ? Predicate::slt : Predicate::sle;
     Value zero = constant(0);
-    auto isPositive = [&](Value value) {
-      return compare(Predicate::sle, zero, value);
-    };
+    auto isPositive = [&](Value value) { return atMost(zero, value); };
     Value isBeyond =
         either(negate(isPositive(x.high)),
                both(isPositive(x.low), negate(compare(less, x.low, y.high))));
@@ -411,8 +404,8 @@ BlockVisibility::BlockVisibility(ImplicitLocOpBuilder &b, Region &mask,
   intervals[mask.getArgument(0)] = position(batch, batch, true);
   intervals[mask.getArgument(1)] =
       position(firstHead, lastHead, firstHead == lastHead);
-  Value lastRow = b.createOrFold<arith::SubIOp>(
-      rowEnd, arith::ConstantIndexOp::create(b, 1));
+  IndexBuilder x{b};
+  Value lastRow = x.sub(rowEnd, x.constant(1));
   intervals[mask.getArgument(kRow)] = position(rowBegin, lastRow, true);
   Evaluator evaluator(b, mask, intervals, truths);
   for (Operation &op : mask.front().without_terminator())

@@ -59,9 +59,8 @@ Interval IntervalIntegers::computeInterval(Value value) {
     if (!x || std::max(x.lowBits, x.highBits) > kLargestBits)
       return {};
     unsigned bits = std::max(x.lowBits, x.highBits);
-    Value opposite = b.createOrFold<arith::SubIOp>(constant(0), x.low);
-    return fitted({max(max(x.low, constant(0)),
-                       b.createOrFold<arith::SubIOp>(constant(0), x.high)),
+    Value opposite = sub(constant(0), x.low);
+    return fitted({max(max(x.low, constant(0)), sub(constant(0), x.high)),
                    max(opposite, x.high), bits, bits, x.isNarrow},
                   value.getType());
   }
@@ -99,8 +98,7 @@ Interval IntervalIntegers::fitted(Interval x, Type type) {
 
 Interval IntervalIntegers::within(Interval x, int64_t limit, unsigned bits) {
   Value least = constant(-limit), largest = constant(limit - 1);
-  Value fits = both(compare(arith::CmpIPredicate::sle, least, x.low),
-                    compare(arith::CmpIPredicate::sle, x.high, largest));
+  Value fits = both(atMost(least, x.low), atMost(x.high, largest));
   return {select(fits, x.low, least), select(fits, x.high, largest), bits, bits,
           x.isNarrow};
 }
@@ -110,10 +108,8 @@ Interval IntervalIntegers::sumOf(Operation *op) {
   if (!x || !y)
     return {};
   bool isSum = isa<arith::AddIOp>(op);
-  Value low = isSum ? b.createOrFold<arith::AddIOp>(x.low, y.low)
-                    : b.createOrFold<arith::SubIOp>(x.low, y.high);
-  Value high = isSum ? b.createOrFold<arith::AddIOp>(x.high, y.high)
-                     : b.createOrFold<arith::SubIOp>(x.high, y.low);
+  Value low = isSum ? add(x.low, y.low) : sub(x.low, y.high);
+  Value high = isSum ? add(x.high, y.high) : sub(x.high, y.low);
   bool isNarrow = x.isNarrow && y.isNarrow;
   Type type = op->getResult(0).getType();
   unsigned bits = 1 + std::max({x.lowBits, x.highBits, y.lowBits, y.highBits});
@@ -123,8 +119,7 @@ Interval IntervalIntegers::sumOf(Operation *op) {
   Value limit = constant(int64_t(1) << (kLargestBits - 1));
   Value least = constant(-(int64_t(1) << (kLargestBits - 1)));
   auto isSmall = [&](const Interval &z) {
-    return both(compare(arith::CmpIPredicate::sle, least, z.low),
-                compare(arith::CmpIPredicate::sle, z.high, limit));
+    return both(atMost(least, z.low), atMost(z.high, limit));
   };
   Value fits = both(isSmall(x), isSmall(y));
   return fitted({select(fits, low, constant(INT64_MIN)),
@@ -161,8 +156,7 @@ Interval IntervalIntegers::productOf(Operation *op) {
       std::max(x.lowBits, x.highBits) + llvm::Log2_64_Ceil(std::abs(factor));
   if (bits > kLargestBits)
     return {};
-  Value f = constant(factor), low = b.createOrFold<arith::MulIOp>(x.low, f),
-        high = b.createOrFold<arith::MulIOp>(x.high, f);
+  Value f = constant(factor), low = mul(x.low, f), high = mul(x.high, f);
   if (factor < 0)
     std::swap(low, high);
   return fitted({low, high, bits, bits, x.isNarrow && std::abs(factor) < 8},
@@ -189,7 +183,7 @@ Interval IntervalIntegers::quotientOf(Operation *op) {
     if (isa<arith::CeilDivSIOp>(op))
       return b.createOrFold<arith::CeilDivSIOp>(dividend, divisor);
     if (isa<arith::FloorDivSIOp, arith::ShRSIOp>(op))
-      return b.createOrFold<arith::FloorDivSIOp>(dividend, divisor);
+      return floorDiv(dividend, divisor);
     return b.createOrFold<arith::DivSIOp>(dividend, divisor);
   };
   Interval result = {divide(x.low), divide(x.high), x.lowBits, x.highBits,
@@ -197,7 +191,7 @@ Interval IntervalIntegers::quotientOf(Operation *op) {
   if (!isa<arith::DivUIOp, arith::ShRUIOp>(op))
     return result;
   // A negative dividend is a large one.
-  Value isKnown = compare(arith::CmpIPredicate::sge, x.low, constant(0));
+  Value isKnown = atLeast(x.low, constant(0));
   return {select(isKnown, result.low, constant(INT64_MIN)),
           select(isKnown, result.high, constant(INT64_MAX)), 64, 64,
           x.isNarrow};
@@ -208,18 +202,16 @@ Interval IntervalIntegers::remainderOf(Operation *op) {
   if (!x)
     return {};
   Value zero = constant(0);
-  Value last = b.createOrFold<arith::SubIOp>(divisor, constant(1));
+  Value last = sub(divisor, constant(1));
   Value quotient = b.createOrFold<arith::DivSIOp>(x.low, divisor);
-  Value isPositive = compare(arith::CmpIPredicate::sge, x.low, zero);
-  Value same = both(isPositive,
-                    compare(arith::CmpIPredicate::eq, quotient,
-                            b.createOrFold<arith::DivSIOp>(x.high, divisor)));
-  Value base = b.createOrFold<arith::MulIOp>(quotient, divisor);
-  Value least =
-      isa<arith::RemUIOp>(op)
-          ? zero
-          : select(isPositive, zero, b.createOrFold<arith::SubIOp>(zero, last));
-  return {select(same, b.createOrFold<arith::SubIOp>(x.low, base), least),
-          select(same, b.createOrFold<arith::SubIOp>(x.high, base), last), 21,
-          21, x.isNarrow};
+  Value isPositive = atLeast(x.low, zero);
+  Value same =
+      both(isPositive,
+           equal(quotient, b.createOrFold<arith::DivSIOp>(x.high, divisor)));
+  Value base = mul(quotient, divisor);
+  Value least = isa<arith::RemUIOp>(op)
+                    ? zero
+                    : select(isPositive, zero, sub(zero, last));
+  return {select(same, sub(x.low, base), least),
+          select(same, sub(x.high, base), last), 21, 21, x.isNarrow};
 }

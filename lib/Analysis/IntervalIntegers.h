@@ -15,18 +15,17 @@
 #define ATTN_LIB_ANALYSIS_INTERVALINTEGERS_H
 
 #include "attn/Analysis/BlockVisibility.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "attn/Analysis/IndexBuilder.h"
 
 namespace attn {
 
 /// Evaluates the integers of `mask` from those in `intervals`, which it adds
 /// to.
-class IntervalIntegers {
+class IntervalIntegers : protected IndexBuilder {
 public:
   IntervalIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Region &mask,
                    llvm::DenseMap<mlir::Value, Interval> &intervals)
-      : b(b), mask(mask), intervals(intervals) {}
+      : IndexBuilder{b}, mask(mask), intervals(intervals) {}
   virtual ~IntervalIntegers() = default;
 
   /// Null where it is not known.
@@ -39,46 +38,8 @@ protected:
   /// The elements that `load` reads.
   virtual Interval gather(mlir::memref::LoadOp load) = 0;
 
-  //===--------------------------------------------------------------------===//
-  // Scalar arithmetic
-  //===--------------------------------------------------------------------===//
-
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(b, value);
-  }
-  mlir::Value boolean(bool value) {
-    return mlir::arith::ConstantOp::create(b, b.getBoolAttr(value));
-  }
-  mlir::Value min(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MinSIOp>(x, y);
-  }
-  mlir::Value max(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MaxSIOp>(x, y);
-  }
-  mlir::Value both(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::AndIOp>(x, y);
-  }
-  mlir::Value either(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::OrIOp>(x, y);
-  }
-  mlir::Value negate(mlir::Value x) {
-    return b.createOrFold<mlir::arith::XOrIOp>(x, boolean(true));
-  }
-  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value x,
-                      mlir::Value y) {
-    return b.createOrFold<mlir::arith::CmpIOp>(predicate, x, y);
-  }
-  mlir::Value toIndex(mlir::Value value) {
-    if (value.getType().isIndex())
-      return value;
-    return mlir::arith::IndexCastOp::create(b, b.getIndexType(), value);
-  }
-
   static unsigned bitsOf(mlir::Type type) {
     return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::SelectOp>(condition, x, y);
   }
 
   //===--------------------------------------------------------------------===//
@@ -101,7 +62,6 @@ protected:
   Interval quotientOf(mlir::Operation *op);
   Interval remainderOf(mlir::Operation *op);
 
-  mlir::ImplicitLocOpBuilder &b;
   mlir::Region &mask;
   llvm::DenseMap<mlir::Value, Interval> &intervals;
 };

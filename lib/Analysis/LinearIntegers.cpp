@@ -27,10 +27,9 @@ Linear LinearIntegers::outsidePoint(Value original) {
       original.getType().getIntOrFloatBitWidth() <= 32)
     return point(value);
   Value limit = constant(kLargestConstant);
-  Value below = less(arith::CmpIPredicate::sle, value, limit);
-  Value above =
-      less(arith::CmpIPredicate::sge, value, constant(-kLargestConstant));
-  assume(b.createOrFold<arith::AndIOp>(below, above));
+  Value below = atMost(value, limit);
+  Value above = atLeast(value, constant(-kLargestConstant));
+  assume(both(below, above));
   return point(value);
 }
 
@@ -99,8 +98,8 @@ Linear LinearIntegers::fitted(Linear x, Type type) {
     return {};
   int64_t limit = int64_t(1) << (bits - 1);
   auto [low, high] = extremesOf(x);
-  assume(less(arith::CmpIPredicate::sge, low, constant(-limit)));
-  assume(less(arith::CmpIPredicate::slt, high, constant(limit)));
+  assume(atLeast(low, constant(-limit)));
+  assume(less(high, constant(limit)));
   return x;
 }
 
@@ -189,7 +188,7 @@ Linear LinearIntegers::shifted(Operation *op) {
 }
 
 void LinearIntegers::assumeNotNegative(const Linear &x) {
-  assume(less(arith::CmpIPredicate::sge, extremesOf(x).first, constant(0)));
+  assume(atLeast(extremesOf(x).first, constant(0)));
 }
 
 Value LinearIntegers::divisorOf(Value value) {
@@ -202,8 +201,8 @@ Value LinearIntegers::divisorOf(Value value) {
                ? y.low
                : Value();
   Value one = constant(1);
-  assume(less(arith::CmpIPredicate::sge, y.low, one));
-  assume(less(arith::CmpIPredicate::sle, y.low, constant(kLargestDivisor)));
+  assume(atLeast(y.low, one));
+  assume(atMost(y.low, constant(kLargestDivisor)));
   return max(y.low, one);
 }
 
@@ -248,7 +247,7 @@ Linear LinearIntegers::remainder(Operation *op) {
   if (x.keyFactor != 0)
     return {0, zero, last};
   Value first = floorDiv(x.low, divisor);
-  Value same = less(arith::CmpIPredicate::eq, first, floorDiv(x.high, divisor));
+  Value same = equal(first, floorDiv(x.high, divisor));
   Value base = mul(first, divisor);
   return {0, select(same, sub(x.low, base), zero),
           select(same, sub(x.high, base), last)};

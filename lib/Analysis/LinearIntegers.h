@@ -14,9 +14,7 @@
 #ifndef ATTN_LIB_ANALYSIS_LINEARINTEGERS_H
 #define ATTN_LIB_ANALYSIS_LINEARINTEGERS_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "attn/Analysis/IndexBuilder.h"
 
 namespace attn {
 
@@ -45,11 +43,11 @@ struct Linear {
 };
 
 /// Evaluates the integers of `region` for keys [0, keyCount).
-class LinearIntegers {
+class LinearIntegers : protected IndexBuilder {
 public:
   LinearIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Region &region,
                  mlir::Value keyCount)
-      : b(b), region(region), keyCount(keyCount) {}
+      : IndexBuilder{b}, region(region), keyCount(keyCount) {}
 
   /// The first op that is not known, or null.
   mlir::Operation *unknownOp = nullptr;
@@ -59,43 +57,8 @@ public:
   mlir::Value assumption;
 
 protected:
-  //===--------------------------------------------------------------------===//
-  // Scalar arithmetic; null operands are handled by the callers
-  //===--------------------------------------------------------------------===//
-
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(b, value);
-  }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::AddIOp>(x, y);
-  }
-  mlir::Value sub(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::SubIOp>(x, y);
-  }
-  mlir::Value min(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MinSIOp>(x, y);
-  }
-  mlir::Value max(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MaxSIOp>(x, y);
-  }
-  mlir::Value mul(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MulIOp>(x, y);
-  }
-  mlir::Value floorDiv(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::FloorDivSIOp>(x, y);
-  }
-  mlir::Value less(mlir::arith::CmpIPredicate predicate, mlir::Value x,
-                   mlir::Value y) {
-    return b.createOrFold<mlir::arith::CmpIOp>(predicate, x, y);
-  }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::SelectOp>(condition, x, y);
-  }
-
   void assume(mlir::Value condition) {
-    assumption =
-        assumption ? b.createOrFold<mlir::arith::AndIOp>(assumption, condition)
-                   : condition;
+    assumption = assumption ? both(assumption, condition) : condition;
   }
 
   bool isInside(mlir::Value value) {
@@ -106,12 +69,6 @@ protected:
   static bool isInteger(mlir::Type type) {
     return type.isIndex() || (type.isInteger() && !type.isInteger(1) &&
                               type.getIntOrFloatBitWidth() <= 64);
-  }
-
-  mlir::Value toIndex(mlir::Value value) {
-    if (value.getType().isIndex())
-      return value;
-    return mlir::arith::IndexCastOp::create(b, b.getIndexType(), value);
   }
 
   Linear point(mlir::Value value, unsigned bits = 41) {
@@ -155,7 +112,6 @@ protected:
   /// for others.
   mlir::Value loadOnce(mlir::memref::LoadOp load);
 
-  mlir::ImplicitLocOpBuilder &b;
   mlir::Region &region;
   mlir::Value keyCount;
   llvm::DenseMap<mlir::Value, Linear> linear;

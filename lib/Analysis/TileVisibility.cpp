@@ -183,6 +183,7 @@ private:
     return {{linearOf(value)}};
   }
 
+  using IndexBuilder::atMost;
   /// `x + shift <= y`, for the largest or smallest of either.
   Visibility atMost(const Extremum &x, const Extremum &y, int64_t shift,
                     Operation *op) {
@@ -232,8 +233,7 @@ private:
       Value everything = constant(kLargestConstant * 4);
       Value nothing = constant(-kLargestConstant * 4);
       auto when = [&](Value r) {
-        return select(less(arith::CmpIPredicate::sle, r, zero), everything,
-                      nothing);
+        return select(atMost(r, zero), everything, nothing);
       };
       return {{{}, when(x.low)}, {{}, when(x.high)}};
     }
@@ -310,17 +310,16 @@ private:
                       range.high ? min(range.high, keyCount) : keyCount};
     };
     KeyRange first = concrete(x), second = concrete(y),
-             both = hull(first, second);
-    Value meet = b.createOrFold<arith::AndIOp>(
-        less(arith::CmpIPredicate::sle, first.low, second.high),
-        less(arith::CmpIPredicate::sle, second.low, first.high));
-    Value isLonger = less(arith::CmpIPredicate::sge, sub(first.high, first.low),
-                          sub(second.high, second.low));
+             all = hull(first, second);
+    Value meet =
+        both(atMost(first.low, second.high), atMost(second.low, first.high));
+    Value isLonger =
+        atLeast(sub(first.high, first.low), sub(second.high, second.low));
     auto pick = [&](Value either, Value x, Value y) {
       return select(meet, either, select(isLonger, x, y));
     };
-    return {pick(both.low, first.low, second.low),
-            pick(both.high, first.high, second.high)};
+    return {pick(all.low, first.low, second.low),
+            pick(all.high, first.high, second.high)};
   }
 
   /// Keys outside `x`, when that is a range; else everything for an outer bound
@@ -346,9 +345,9 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
                                 Value batch, Value firstHead, Value lastHead,
                                 Value rowBegin, Value rowEnd, Value keyOffset,
                                 Value keyCount) {
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  Value lastRow = b.createOrFold<arith::SubIOp>(rowEnd, one);
+  IndexBuilder x{b};
+  Value zero = x.constant(0), one = x.constant(1);
+  Value lastRow = x.sub(rowEnd, one);
   Evaluator evaluator(b, mask, keyCount);
   // j = key + keyOffset.
   Visibility visibility =
@@ -357,9 +356,8 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
                      {0, rowBegin, lastRow, kPositionBits},
                      {1, keyOffset, keyOffset, kPositionBits}});
 
-  auto clamp = [&](Value x, Value low, Value high) {
-    return b.createOrFold<arith::MaxSIOp>(
-        b.createOrFold<arith::MinSIOp>(x, high), low);
+  auto clamp = [&](Value key, Value low, Value high) {
+    return x.max(x.min(key, high), low);
   };
   TileBounds bounds;
   bounds.unknown = evaluator.unknownOp;
@@ -371,9 +369,9 @@ TileBounds attn::emitTileBounds(ImplicitLocOpBuilder &b, Region &mask,
   }
   // Where an assumption fails, every key is possible, and none is sure.
   auto ifAssumed = [&](Value bound, Value otherwise) {
-    return evaluator.assumption ? b.createOrFold<arith::SelectOp>(
-                                      evaluator.assumption, bound, otherwise)
-                                : bound;
+    return evaluator.assumption
+               ? x.select(evaluator.assumption, bound, otherwise)
+               : bound;
   };
   bounds.lower = ifAssumed(
       possible.low ? clamp(possible.low, zero, keyCount) : zero, zero);

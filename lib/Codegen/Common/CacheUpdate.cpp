@@ -29,19 +29,13 @@ void attn::emitCacheUpdate(ImplicitLocOpBuilder &b, CacheUpdateOp op,
   b.setInsertionPointToStart(tasks.getBody());
   SmallVector<Value> own{tasks.getInductionVar(0), tasks.getInductionVar(1)};
   Value zero = x.constant(0), rows = x.dim(cache, 2), count = x.dim(update, 2);
-  auto max = [&](Value a, Value c) -> Value {
-    return b.createOrFold<arith::MaxSIOp>(a, c);
-  };
-  if (isa<MemRefType>(at.getType())) {
-    at = memref::LoadOp::create(b, at, own[0]);
-    if (!at.getType().isIndex())
-      at = arith::IndexCastOp::create(b, b.getIndexType(), at);
-  }
+  if (isa<MemRefType>(at.getType()))
+    at = x.toIndex(memref::LoadOp::create(b, at, own[0]));
   // Positions so far out that every row is dropped are cut, so that no sum
   // overflows.
-  at = max(at, x.sub(zero, count));
+  at = x.max(at, x.sub(zero, count));
   auto copy = [&](Value first, Value to, Value length) {
-    length = max(length, zero);
+    length = x.max(length, zero);
     Value from = viewRows(b, buffers.update, own, first, length);
     Value into = viewRows(b, buffers.cache, own, to, length);
     if (op.getLayout())
@@ -51,8 +45,8 @@ void attn::emitCacheUpdate(ImplicitLocOpBuilder &b, CacheUpdateOp op,
       memref::CopyOp::create(b, from, into);
   };
   // The first row whose position is not negative.
-  Value first = max(x.sub(zero, at), zero);
-  Value begin = max(at, zero), length = x.sub(count, first);
+  Value first = x.max(x.sub(zero, at), zero);
+  Value begin = x.max(at, zero), length = x.sub(count, first);
   if (!op.getRolling()) {
     begin = x.min(begin, rows);
     copy(first, begin, x.min(length, x.sub(rows, begin)));
@@ -60,7 +54,7 @@ void attn::emitCacheUpdate(ImplicitLocOpBuilder &b, CacheUpdateOp op,
   }
   // Rows up to the end of the cache, and the others at its beginning. A cache
   // without rows has none to be written.
-  Value size = max(rows, x.constant(1));
+  Value size = x.max(rows, x.constant(1));
   begin = arith::RemUIOp::create(b, begin, size);
   length = x.min(length, rows);
   Value before = x.min(length, x.sub(rows, x.min(begin, rows)));

@@ -173,8 +173,7 @@ void AttentionTiling::emitFewRows(Value batches) {
   int64_t split = schedule.getSplit() ? schedule.getSplit()
                                       : std::numeric_limits<int32_t>::max();
   // At least one, so that rows without keys are written too.
-  Value parts =
-      b.createOrFold<arith::MaxSIOp>(x.ceilDiv(keyCount, split), x.constant(1));
+  Value parts = x.max(x.ceilDiv(keyCount, split), x.constant(1));
 
   // Partial results, one a task.
   auto allocatePartials = [&](ArrayRef<int64_t> tile) {
@@ -331,8 +330,7 @@ void AttentionTiling::emitBlock(Value queryTile, ValueRange at, Value key,
                              : readRows(values, key, count)};
   // The first block that has room for it brings what the task needs next.
   if (!masked && !upcoming.empty()) {
-    Value isFirst = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, key,
-                                                  firstFullKey);
+    Value isFirst = x.equal(key, firstFullKey);
     for (Value rows : upcoming) {
       int64_t columns = cast<MemRefType>(rows.getType()).getDimSize(1);
       Value count = x.select(isFirst, x.dim(rows, 0), x.constant(0));

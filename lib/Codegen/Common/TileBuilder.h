@@ -1,4 +1,4 @@
-//===- TileBuilder.h - Views, scratch and index arithmetic ------*- C++ -*-===//
+//===- TileBuilder.h - Views, scratch and tilings ---------------*- C++ -*-===//
 //
 // Part of the Attn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,54 +13,12 @@
 #ifndef ATTN_LIB_CODEGEN_COMMON_TILEBUILDER_H
 #define ATTN_LIB_CODEGEN_COMMON_TILEBUILDER_H
 
+#include "attn/Analysis/IndexBuilder.h"
 #include "attn/Codegen/Common/MatrixProduct.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace attn {
-
-/// Scalar index arithmetic with folding.
-struct IndexBuilder {
-  mlir::ImplicitLocOpBuilder &b;
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(b, value);
-  }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::AddIOp>(x, y);
-  }
-  mlir::Value sub(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::SubIOp>(x, y);
-  }
-  mlir::Value mul(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MulIOp>(x, y);
-  }
-  mlir::Value div(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::DivUIOp>(x, y);
-  }
-  mlir::Value min(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::MinSIOp>(x, y);
-  }
-  mlir::Value ceilDiv(mlir::Value x, int64_t y) {
-    return div(add(x, constant(y - 1)), constant(y));
-  }
-  /// `x` rounded down to a multiple of `y`.
-  mlir::Value roundDown(mlir::Value x, int64_t y) {
-    return mul(div(x, constant(y)), constant(y));
-  }
-  mlir::Value less(mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt,
-                                               x, y);
-  }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return b.createOrFold<mlir::arith::SelectOp>(condition, x, y);
-  }
-  mlir::Value dim(mlir::Value memref, int64_t d) {
-    return b.createOrFold<mlir::memref::DimOp>(memref, d);
-  }
-};
 
 /// The rank-2 view `memref[leading..., row : row + rows, :]`, or rank 1 when
 /// `memref` has no further dimension.

@@ -120,12 +120,11 @@ Value KeyBlocksTiling::evenBlocks(Value keys) {
   if (blockKeys % group)
     return x.constant(blockKeys);
   Value one = x.constant(1);
-  Value blocks =
-      b.createOrFold<arith::MaxSIOp>(x.ceilDiv(keys, blockKeys), one);
+  Value blocks = x.max(x.ceilDiv(keys, blockKeys), one);
   Value even = x.div(x.add(keys, x.sub(blocks, one)), blocks);
   // A step of 0 is no step, whatever the loop's bounds.
-  return b.createOrFold<arith::MaxSIOp>(
-      x.mul(x.ceilDiv(even, group), x.constant(group)), x.constant(group));
+  return x.max(x.mul(x.ceilDiv(even, group), x.constant(group)),
+               x.constant(group));
 }
 
 void KeyBlocksTiling::emitLoop(Value lower, Value upper,
@@ -152,8 +151,7 @@ void KeyBlocksTiling::emitPrefetch(Value memref, ValueRange leading,
 }
 
 Value KeyBlocksTiling::beginOfTile(Value end) {
-  return b.createOrFold<arith::MaxSIOp>(x.sub(end, x.constant(tileRows)),
-                                        x.constant(0));
+  return x.max(x.sub(end, x.constant(tileRows)), x.constant(0));
 }
 
 void KeyBlocksTiling::remarkUnknown(Operation *unknown) {
@@ -176,13 +174,9 @@ Value KeyBlocksTiling::blockCount(Value key, Value end) {
 
 Value KeyBlocksTiling::isWhole(Value key, Value count) {
   if (!isPaired())
-    return arith::ConstantOp::create(b, b.getBoolAttr(true));
-  auto equal = [&](Value left, Value right) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, left, right);
-  };
-  return b.createOrFold<arith::OrIOp>(
-      equal(count, x.roundDown(count, kPairedPanel)),
-      equal(x.add(key, count), keyCount));
+    return x.boolean(true);
+  return x.either(x.equal(count, x.roundDown(count, kPairedPanel)),
+                  x.equal(x.add(key, count), keyCount));
 }
 
 void KeyBlocksTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
@@ -195,20 +189,14 @@ void KeyBlocksTiling::emitClassifiedBlocks(Value queryTile, ValueRange at,
     Truth visible =
         classes.classify(first, x.sub(x.add(first, count), x.constant(1)));
     if (bounds.fullLower != bounds.fullUpper) {
-      auto atMost = [&](Value left, Value right) {
-        return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, left,
-                                             right);
-      };
-      Value isInside = b.createOrFold<arith::AndIOp>(
-          atMost(bounds.fullLower, key),
-          atMost(x.add(key, count), bounds.fullUpper));
-      visible.sure = b.createOrFold<arith::OrIOp>(visible.sure, isInside);
+      Value isInside = x.both(x.atMost(bounds.fullLower, key),
+                              x.atMost(x.add(key, count), bounds.fullUpper));
+      visible.sure = x.either(visible.sure, isInside);
     }
     auto any = scf::IfOp::create(b, visible.possible, false);
     b.setInsertionPointToStart(any.thenBlock());
-    auto all = scf::IfOp::create(
-        b, b.createOrFold<arith::AndIOp>(visible.sure, isWhole(key, count)),
-        true);
+    auto all =
+        scf::IfOp::create(b, x.both(visible.sure, isWhole(key, count)), true);
     b.setInsertionPointToStart(all.thenBlock());
     emitBlock(queryTile, at, key, count, /*masked=*/false);
     b.setInsertionPointToStart(all.elseBlock());
@@ -246,7 +234,7 @@ void KeyBlocksTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   // The part of the task.
   for (Value *bound :
        {&bounds.lower, &bounds.fullLower, &bounds.fullUpper, &bounds.upper})
-    *bound = x.min(b.createOrFold<arith::MaxSIOp>(*bound, keyBegin), keyEnd);
+    *bound = x.min(x.max(*bound, keyBegin), keyEnd);
   if (classes) {
     if (isNeverFull)
       bounds.fullUpper = bounds.fullLower;
@@ -271,15 +259,13 @@ void KeyBlocksTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   if (isPaired()) {
     // Even an empty range stands between whole panels.
     fullLower = x.min(bounds.upper, fullLower);
-    bounds.fullUpper =
-        b.createOrFold<arith::MaxSIOp>(bounds.fullUpper, fullLower);
+    bounds.fullUpper = x.max(bounds.fullUpper, fullLower);
   } else {
     fullLower = x.min(bounds.fullUpper, fullLower);
   }
   Value fullKeys = x.sub(bounds.fullUpper, fullLower);
-  Value isLast = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                               bounds.fullUpper, bounds.upper);
-  isLast = b.createOrFold<arith::AndIOp>(isLast, isWhole(fullLower, fullKeys));
+  Value isLast = x.equal(bounds.fullUpper, bounds.upper);
+  isLast = x.both(isLast, isWhole(fullLower, fullKeys));
   fullKeys = x.select(isLast, fullKeys, x.roundDown(fullKeys, step));
   Value fullUpper = x.add(fullLower, fullKeys);
   firstFullKey = fullLower;
@@ -304,11 +290,7 @@ void KeyBlocksTiling::emitMaskedBlocks(Value queryTile, ValueRange at,
   Value end = pick(fullLower, fullUpper, bounds.upper);
   Value key = x.add(begin, x.mul(x.sub(block, first), x.constant(blockKeys)));
   Value count = blockCount(key, end);
-  Value isFull = b.createOrFold<arith::AndIOp>(
-      beforeTail,
-      b.createOrFold<arith::XOrIOp>(
-          inHead,
-          arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()));
+  Value isFull = x.both(beforeTail, x.negate(inHead));
   auto either = scf::IfOp::create(b, isFull, /*withElseRegion=*/true);
   b.setInsertionPointToStart(either.thenBlock());
   emitBlock(queryTile, at, key, count, /*masked=*/false);
@@ -333,7 +315,7 @@ void KeyBlocksTiling::forEachRun(Value first, Value count,
   b.setInsertionPointToStart(loop.getBody());
   Value page = loop.getInductionVar();
   Value pageBegin = x.mul(page, pageRows);
-  Value begin = b.createOrFold<arith::MaxSIOp>(first, pageBegin);
+  Value begin = x.max(first, pageBegin);
   Value pageEnd = x.min(end, x.add(pageBegin, pageRows));
   body({page, x.sub(begin, pageBegin), x.sub(pageEnd, begin),
         x.sub(begin, first)});
@@ -346,8 +328,8 @@ Value KeyBlocksTiling::viewRun(const Rows &rows, Value memref, const Run &run) {
                                         ValueRange{rows.at[0], run.page});
   // The table is data: a number beyond the pool reads the last page.
   Value last = x.sub(x.dim(memref, 0), x.constant(1));
-  number = arith::IndexCastOp::create(b, b.getIndexType(), number);
-  number = b.createOrFold<arith::MaxSIOp>(x.min(number, last), x.constant(0));
+  number = x.toIndex(number);
+  number = x.max(x.min(number, last), x.constant(0));
   return viewRows(b, memref, {number, rows.at[1]}, run.row, run.count);
 }
 

@@ -33,8 +33,7 @@ void AttentionTiling::emitPairedTasks(Value batches, Value heads) {
   Value valueHeads = x.dim(values.memref, 1),
         tiles = x.ceilDiv(queryCount, tileRows);
   Value enough = x.mul(ThreadCountOp::create(b), x.constant(kHeadsPerThread));
-  Value ownsHead = b.createOrFold<arith::CmpIOp>(
-      arith::CmpIPredicate::sge, x.mul(batches, valueHeads), enough);
+  Value ownsHead = x.atLeast(x.mul(batches, valueHeads), enough);
   packKeys(batches);
   Value source = values.memref;
   int64_t valueDim =
@@ -107,9 +106,7 @@ Value AttentionTiling::isPackedKey() {
   // A line of the cache holds a row of a tile: one that begins elsewhere costs
   // two of them each time.
   auto isMultiple = [&](Value count, int64_t of) -> Value {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                         x.sub(count, x.roundDown(count, of)),
-                                         x.constant(0));
+    return x.equal(x.sub(count, x.roundDown(count, of)), x.constant(0));
   };
   auto memory = memref::ExtractStridedMetadataOp::create(b, keys.memref);
   Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, keys.memref);
@@ -118,12 +115,10 @@ Value AttentionTiling::isPackedKey() {
                         isMultiple(x.add(start, bytes), 2 * kPairedPanel),
                         isMultiple(memory.getStrides()[0], kPairedPanel),
                         isMultiple(memory.getStrides()[1], kPairedPanel),
-                        b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                                      memory.getStrides()[2],
-                                                      x.constant(keyDim))};
+                        x.equal(memory.getStrides()[2], x.constant(keyDim))};
   Value all = conditions[0];
   for (Value condition : llvm::drop_begin(conditions))
-    all = b.createOrFold<arith::AndIOp>(all, condition);
+    all = x.both(all, condition);
   return all;
 }
 

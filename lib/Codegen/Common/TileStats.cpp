@@ -37,8 +37,7 @@ void StatsTiling::run() {
   Value parts = tiles;
   if (op.getColumnSums()) {
     // At least one, so that the sums of no rows are written too.
-    parts =
-        b.createOrFold<arith::MaxSIOp>(x.min(tiles, x.constant(kParts)), one);
+    parts = x.max(x.min(tiles, x.constant(kParts)), one);
     partialSums = memref::AllocOp::create(
         b,
         MemRefType::get(SmallVector<int64_t>(4, ShapedType::kDynamic),
