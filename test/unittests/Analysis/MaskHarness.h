@@ -30,11 +30,37 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace attn::test {
 
 using namespace mlir;
 
 using Values = llvm::DenseMap<Value, int64_t>;
+
+/// Emits random programs as text.
+class ProgramGenerator {
+public:
+  explicit ProgramGenerator(unsigned seed) : random(seed) {}
+
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
+
+  std::string text;
+
+protected:
+  /// The name of the result of `op`.
+  std::string define(const std::string &op) {
+    std::string name = "%x" + std::to_string(count++);
+    text += name + " = " + op + "\n";
+    return name;
+  }
+
+private:
+  std::mt19937 random;
+  int count = 0;
+};
 
 /// The elements of a memref, row by row.
 struct Array {

@@ -14,8 +14,6 @@
 
 #include "MaskHarness.h"
 
-#include <random>
-
 using namespace mlir;
 using namespace attn;
 using namespace attn::test;
@@ -24,14 +22,9 @@ namespace {
 
 using NarrowMasks = MaskClasses;
 
-/// Emits random programs as text.
-class Generator {
+class Generator : public ProgramGenerator {
 public:
-  explicit Generator(unsigned seed) : random(seed) {}
-
-  int64_t pick(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  }
+  using ProgramGenerator::ProgramGenerator;
 
   /// The name of an i1.
   std::string condition(int depth) {
@@ -64,17 +57,9 @@ public:
     }
   }
 
-  std::string text;
-
 private:
   static std::string type(unsigned bits) { return "i" + std::to_string(bits); }
   unsigned width() { return 8 << pick(0, 2); }
-
-  std::string define(const std::string &op) {
-    std::string name = "%x" + std::to_string(count++);
-    text += name + " = " + op + "\n";
-    return name;
-  }
 
   /// The name of an index: a position, or narrow integers of it.
   std::string index(int depth) {
@@ -167,9 +152,6 @@ private:
                     type(bits));
     }
   }
-
-  std::mt19937 random;
-  int count = 0;
 };
 
 TEST_F(NarrowMasks, RandomProgramsAreNeverWrong) {

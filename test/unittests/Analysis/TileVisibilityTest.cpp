@@ -13,8 +13,6 @@
 
 #include "MaskHarness.h"
 
-#include <random>
-
 using namespace mlir;
 using namespace attn;
 using namespace attn::test;
@@ -23,14 +21,9 @@ namespace {
 
 using TileVisibility = MaskClasses;
 
-/// Emits random programs as text.
-class Generator {
+class Generator : public ProgramGenerator {
 public:
-  explicit Generator(unsigned seed) : random(seed) {}
-
-  int64_t pick(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  }
+  using ProgramGenerator::ProgramGenerator;
 
   /// The name of an index.
   std::string integer(int depth) {
@@ -141,14 +134,7 @@ public:
     }
   }
 
-  std::string text;
-
 private:
-  std::string define(const std::string &op) {
-    std::string name = "%x" + std::to_string(count++);
-    text += name + " = " + op + "\n";
-    return name;
-  }
   std::string binary(const std::string &op, int depth) {
     std::string x = integer(depth - 1), y = integer(depth - 1);
     return define("arith." + op + " " + x + ", " + y + " : index");
@@ -174,9 +160,6 @@ private:
   std::string length() {
     return define("arith.index_cast " + load() + " : i32 to index");
   }
-
-  std::mt19937 random;
-  int count = 0;
 };
 
 TEST_F(TileVisibility, RandomProgramsAreNeverWrong) {
