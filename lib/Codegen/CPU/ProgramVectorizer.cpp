@@ -117,44 +117,6 @@ private:
                     })[0];
   }
 
-  /// Whether `op` divides integers, which traps for some operands.
-  static bool isIntegerDivision(Operation *op) {
-    return isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
-               arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op);
-  }
-
-  /// A divisor that does not trap: 1 instead of 0, and instead of -1 under the
-  /// lowest integer. Hidden pairs are evaluated too, and on those a program may
-  /// divide by anything.
-  Value safeDivisor(Value dividend, Value divisor) {
-    Type type = divisor.getType(), element = getElementTypeOrSelf(type);
-    unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-    auto constant = [&](const APInt &value) -> Value {
-      Attribute attr = IntegerAttr::get(element, value);
-      if (auto vector = dyn_cast<VectorType>(type))
-        attr = DenseElementsAttr::get(vector, attr);
-      return arith::ConstantOp::create(b, cast<TypedAttr>(attr));
-    };
-    auto equals = [&](Value x, const APInt &value) {
-      return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x,
-                                   constant(value));
-    };
-    Value traps = arith::OrIOp::create(
-        b, equals(divisor, APInt::getZero(width)),
-        arith::AndIOp::create(
-            b, equals(divisor, APInt::getAllOnes(width)),
-            equals(dividend, APInt::getSignedMinValue(width))));
-    return arith::SelectOp::create(b, traps, constant(APInt(width, 1)),
-                                   divisor);
-  }
-
-  void makeDivisionSafe(Operation *division) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(division);
-    division->setOperand(
-        1, safeDivisor(division->getOperand(0), division->getOperand(1)));
-  }
-
   void clampIndices(memref::LoadOp load) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(load);
@@ -171,9 +133,7 @@ private:
       return isOnLanes(lookup(operand));
     });
     if (uniform) {
-      Operation *clone = b.clone(op, mapping);
-      if (isIntegerDivision(clone))
-        makeDivisionSafe(clone);
+      b.clone(op, mapping);
       return;
     }
     if (auto product = dyn_cast<arith::MulUIExtendedOp>(op)) {
@@ -204,8 +164,6 @@ private:
           arith::FastMathFlagsAttr::get(
               b.getContext(), flags | arith::FastMathFlags::contract));
     }
-    if (isIntegerDivision(vector))
-      makeDivisionSafe(vector);
     Value result = vector->getResult(0);
     if (isa<math::Exp2Op>(vector) && result.getType() == emitter.vectorType())
       result = overflowing(operands.front(), result);

@@ -25,3 +25,38 @@ func.func @maximum(%x: f32, %y: f32) -> f32 {
   %r = arith.maximumf %x, %y : f32
   return %r : f32
 }
+
+// Divisions do not trap.
+// CHECK-LABEL: func.func @divide
+// CHECK-SAME:    (%[[X:.*]]: i32, %[[Y:.*]]: i32)
+// CHECK-DAG:     %[[ZERO:.*]] = arith.cmpi eq, %[[Y]], %c0_i32
+// CHECK-DAG:     %[[MINUS:.*]] = arith.cmpi eq, %[[Y]], %c-1_i32
+// CHECK-DAG:     %[[LOWEST:.*]] = arith.cmpi eq, %[[X]], %c-2147483648_i32
+// CHECK:         %[[BOTH:.*]] = arith.andi %[[MINUS]], %[[LOWEST]]
+// CHECK:         %[[TRAPS:.*]] = arith.ori %[[ZERO]], %[[BOTH]]
+// CHECK:         %[[SAFE:.*]] = arith.select %[[TRAPS]], %c1_i32{{.*}}, %[[Y]]
+// CHECK:         arith.divsi %[[X]], %[[SAFE]]
+func.func @divide(%x: i32, %y: i32) -> i32 {
+  %r = arith.divsi %x, %y : i32
+  return %r : i32
+}
+
+// CHECK-LABEL: func.func @remainder
+// CHECK-SAME:    (%[[X:.*]]: vector<4xi8>, %[[Y:.*]]: vector<4xi8>)
+// CHECK:         %[[ZERO:.*]] = arith.cmpi eq, %[[Y]], %{{.*}} : vector<4xi8>
+// CHECK-NOT:     arith.cmpi
+// CHECK:         %[[SAFE:.*]] = arith.select %[[ZERO]], %{{.*}}, %[[Y]]
+// CHECK:         arith.remui %[[X]], %[[SAFE]]
+func.func @remainder(%x: vector<4xi8>, %y: vector<4xi8>) -> vector<4xi8> {
+  %r = arith.remui %x, %y : vector<4xi8>
+  return %r : vector<4xi8>
+}
+
+// CHECK-LABEL: func.func @by_seven
+// CHECK-NOT:     arith.select
+// CHECK:         arith.divsi
+func.func @by_seven(%x: index) -> index {
+  %c7 = arith.constant 7 : index
+  %r = arith.divsi %x, %c7 : index
+  return %r : index
+}

@@ -116,6 +116,9 @@ def ExpandArithPass : Pass<"attn-expand-arith"> {
     Rounding integer divisions, and conversions from and to bf16, which would
     otherwise call a compiler runtime that is not there. Nothing else: what
     `arith-expand` does to `maximumf` costs instructions.
+
+    Integer divisions whose divisor is not known never trap: they divide by 1
+    instead of 0, and instead of -1 under the lowest integer.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect"];
 }
