@@ -107,6 +107,20 @@ void remarkNotAdditive(AttentionOp op, Kernel kernel) {
              .str();
 }
 
+/// Says that a contraction has no kernel.
+void remarkPlainLoops(func::FuncOp func, linalg::LinalgOp product) {
+  std::string operands;
+  llvm::raw_string_ostream(operands)
+      << product.getDpsInputs()[0].getType() << " times "
+      << product.getDpsInputs()[1].getType();
+  remark::missed(product.getLoc(), remark::RemarkOpts::name("plain-loops")
+                                       .category("attn")
+                                       .function(func.getSymName()))
+      << "a matrix product of " + operands +
+             " runs as plain loops: kernels compute [..., M, K] times [K, N] "
+             "or [N, K] in f32, for a static K";
+}
+
 /// Tiles of query rows in lanes, for `streams`, keys and perhaps values.
 ScheduleAttr scheduleQueriesInLanes(KeyBlocksOpInterface op, TargetAttr target,
                                     ValueRange streams) {
@@ -331,6 +345,9 @@ class SelectSchedulePass
           return WalkResult::interrupt();
         op->setAttr(kScheduleAttrName, schedule);
         remarkSchedule(func, op, schedule, target, isGiven);
+      } else if (auto product = dyn_cast<linalg::LinalgOp>(op);
+                 product && linalg::isaContractionOpInterface(product)) {
+        remarkPlainLoops(func, product);
       }
       return WalkResult::advance();
     });

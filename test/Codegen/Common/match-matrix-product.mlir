@@ -1,6 +1,19 @@
 // Which linalg ops are matrix products: those that get a schedule.
 
 // RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4},func.func(attn-select-schedule))' | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(attn-set-target{cpu=x86-64-v4},func.func(attn-select-schedule))' \
+// RUN:   --remark-policy=all --remarks-filter-missed=attn --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// Contractions that get none are reported.
+// REMARK-NOT: [Missed]
+// REMARK: [Missed] plain-loops {{.*}}Function=batched_rhs
+// REMARK-NOT: [Missed]
+// REMARK: [Missed] plain-loops {{.*}}Function=transposed_lhs
+// REMARK-NOT: [Missed]
+// REMARK: [Missed] plain-loops {{.*}}Function=double_precision | Remark="a matrix product of tensor<?x32xf64> times tensor<32x48xf64> runs as plain loops
+// REMARK-NOT: [Missed]
+// REMARK: [Missed] plain-loops {{.*}}Function=dynamic_depth {{.*}}tensor<?x?xf32> times tensor<?x48xf32>
+// REMARK-NOT: [Missed]
 
 #abk = affine_map<(b, s, n, k) -> (b, s, k)>
 #nk = affine_map<(b, s, n, k) -> (n, k)>
