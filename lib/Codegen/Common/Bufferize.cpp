@@ -122,6 +122,7 @@ struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
       return cast<BufferLikeType>(static_cast<Type>(UnrankedMemRefType::get(
           cast<TensorType>(type).getElementType(), memorySpace)));
     };
+    options.allowReturnAllocsFromLoops = true;
     options.memCpyFn = createCopy;
     BufferizationState state;
     if (failed(runOneShotModuleBufferize(module, options, state)))

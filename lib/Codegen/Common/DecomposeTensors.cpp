@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Users and importers write elementwise ops on tensors and concatenations;
-// upstream bufferises neither.
+// Users and importers write elementwise ops on tensors and concatenations, which
+// upstream does not bufferise, and ops that stand for several, such as
+// linalg.softmax, which it does not lower to loops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +29,19 @@ namespace {
 struct DecomposeTensorsPass
     : attn::impl::DecomposeTensorsPassBase<DecomposeTensorsPass> {
   void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    WalkResult walk =
+        getOperation()->walk([&](linalg::AggregatedOpInterface op) {
+          rewriter.setInsertionPoint(op);
+          FailureOr<SmallVector<Value>> results =
+              op.decomposeOperation(rewriter);
+          if (failed(results))
+            return WalkResult::interrupt();
+          rewriter.replaceOp(op, *results);
+          return WalkResult::advance();
+        });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);

@@ -1,5 +1,5 @@
-// Elementwise ops on tensors and concatenations reach bufferisation as ops that
-// have a bufferisation.
+// Elementwise ops on tensors, concatenations and ops that stand for several reach
+// bufferisation as ops that have one.
 
 // RUN: attn-opt %s --attn-decompose-tensors | FileCheck %s
 
@@ -27,4 +27,14 @@ func.func @concat(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<5xf32> {
 func.func @scalar(%x: f32) -> f32 {
   %r = arith.addf %x, %x : f32
   return %r : f32
+}
+
+// An op that stands for several.
+// CHECK-LABEL: func.func @softmax
+// CHECK-NOT: linalg.softmax
+// CHECK: math.exp
+// CHECK: arith.divf
+func.func @softmax(%x: tensor<?x8xf32>, %init: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %r = linalg.softmax dimension(1) ins(%x : tensor<?x8xf32>) outs(%init : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
 }

@@ -89,7 +89,8 @@ def DecomposeTensorsPass : Pass<"attn-decompose-tensors"> {
   let summary = "turns tensor ops without a bufferisation into ones that have it";
   let description = [{
     Elementwise arith and math ops on tensors become `linalg.generic`,
-    `tensor.concat` becomes insertions.
+    `tensor.concat` becomes insertions, and `linalg.softmax` and its like become
+    the ops that they stand for.
   }];
   let dependentDialects = ["mlir::linalg::LinalgDialect",
                            "mlir::tensor::TensorDialect"];
