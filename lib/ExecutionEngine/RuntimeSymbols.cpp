@@ -19,6 +19,25 @@
 
 using namespace attn;
 
+using Int128 = __int128;
+using UInt128 = unsigned __int128;
+
+// The compiler's own library has these.
+extern "C" {
+Int128 __divti3(Int128 left, Int128 right);
+Int128 __modti3(Int128 left, Int128 right);
+UInt128 __udivti3(UInt128 left, UInt128 right);
+UInt128 __umodti3(UInt128 left, UInt128 right);
+Int128 __fixsfti(float value);
+Int128 __fixdfti(double value);
+UInt128 __fixunssfti(float value);
+UInt128 __fixunsdfti(double value);
+float __floattisf(Int128 value);
+double __floattidf(Int128 value);
+float __floatuntisf(UInt128 value);
+double __floatuntidf(UInt128 value);
+}
+
 namespace {
 
 template <typename Function> void *address(Function *function) {
@@ -58,6 +77,18 @@ const RuntimeSymbol symbols[] = {
     {"__gnu_h2f_ieee", address(attnExtendF16BitsToF32)},
     {"__powisf2", address(attnPowiF32)},
     {"__powidf2", address(attnPowiF64)},
+    {"__divti3", address(__divti3)},
+    {"__modti3", address(__modti3)},
+    {"__udivti3", address(__udivti3)},
+    {"__umodti3", address(__umodti3)},
+    {"__fixsfti", address(__fixsfti)},
+    {"__fixdfti", address(__fixdfti)},
+    {"__fixunssfti", address(__fixunssfti)},
+    {"__fixunsdfti", address(__fixunsdfti)},
+    {"__floattisf", address(__floattisf)},
+    {"__floattidf", address(__floattidf)},
+    {"__floatuntisf", address(__floatuntisf)},
+    {"__floatuntidf", address(__floatuntidf)},
     // libc.
     {"memcpy", address<void *(void *, const void *, size_t)>(::memcpy)},
     {"memmove", address<void *(void *, const void *, size_t)>(::memmove)},

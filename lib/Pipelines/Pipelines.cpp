@@ -86,6 +86,7 @@ void attn::populateInputPipeline(OpPassManager &pm,
                                  const PipelineOptions &options) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
+  pm.addPass(createVerifyTypesPass());
   // The description of the entries speaks of the promoted types.
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Users and importers write elementwise ops on tensors and concatenations, which
-// upstream does not bufferise, and ops that stand for several, such as
+// Users and importers write elementwise ops on tensors and concatenations,
+// which upstream does not bufferise, and ops that stand for several, such as
 // linalg.softmax, which it does not lower to loops.
 //
 //===----------------------------------------------------------------------===//

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Upstream's expansions, but only those without which the module does not
-// translate or does not link; and divisors that no instruction traps for.
+// translate or does not link; divisors that no instruction traps for; and a way
+// around LLVM's instruction selection, which fails on vectors of conversions
+// between f16 and integers beyond 64 bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +19,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -62,6 +65,52 @@ void makeSafe(Operation *division) {
       1, arith::SelectOp::create(b, traps, constant(APInt(width, 1)), divisor));
 }
 
+/// Whether `half` is f16 and `integer` beyond 64 bits, or vectors of such.
+bool isWideConversion(Type half, Type integer) {
+  return getElementTypeOrSelf(half).isF16() &&
+         getElementTypeOrSelf(integer).getIntOrFloatBitWidth() > 64;
+}
+
+/// `element`, or a vector of it like `type`.
+Type withElement(Type type, Type element) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(element)) : element;
+}
+
+/// f16 to an integer, by i32, which has each number that is finite in f16. By
+/// f32, LLVM would make one conversion of the two again.
+template <typename ConversionOp, typename ExtensionOp>
+struct FromHalf : OpRewritePattern<ConversionOp> {
+  using OpRewritePattern<ConversionOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConversionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isWideConversion(op.getIn().getType(), op.getType()))
+      return failure();
+    Value narrow = ConversionOp::create(
+        rewriter, op.getLoc(), withElement(op.getType(), rewriter.getI32Type()),
+        op.getIn());
+    rewriter.replaceOpWithNewOp<ExtensionOp>(op, op.getType(), narrow);
+    return success();
+  }
+};
+
+/// An integer to f16, by f32. It rounds once: f32 has each integer that is not
+/// infinite in f16.
+template <typename ConversionOp>
+struct ToHalf : OpRewritePattern<ConversionOp> {
+  using OpRewritePattern<ConversionOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConversionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isWideConversion(op.getType(), op.getIn().getType()))
+      return failure();
+    Value wide = ConversionOp::create(
+        rewriter, op.getLoc(), withElement(op.getType(), rewriter.getF32Type()),
+        op.getIn());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
 struct ExpandArithPass : attn::impl::ExpandArithPassBase<ExpandArithPass> {
   void runOnOperation() override {
     // Before expansions, which compare with the divisor as well.
@@ -73,6 +122,10 @@ struct ExpandArithPass : attn::impl::ExpandArithPassBase<ExpandArithPass> {
     RewritePatternSet patterns(&getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
+    patterns.add<FromHalf<arith::FPToSIOp, arith::ExtSIOp>,
+                 FromHalf<arith::FPToUIOp, arith::ExtUIOp>,
+                 ToHalf<arith::SIToFPOp>, ToHalf<arith::UIToFPOp>>(
+        &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -60,3 +60,18 @@ func.func @by_seven(%x: index) -> index {
   %r = arith.divsi %x, %c7 : index
   return %r : index
 }
+
+// Integers beyond 64 bits come from f16 by i32, and go there by f32; others have
+// instructions.
+// CHECK-LABEL: func.func @wide
+// CHECK: %[[X:.*]] = arith.fptoui %{{.*}} : vector<4xf16> to vector<4xi32>
+// CHECK: %[[Y:.*]] = arith.extui %[[X]] : vector<4xi32> to vector<4xi128>
+// CHECK: %[[Z:.*]] = arith.sitofp %[[Y]] : vector<4xi128> to vector<4xf32>
+// CHECK: arith.truncf %[[Z]] : vector<4xf32> to vector<4xf16>
+// CHECK: arith.fptosi %{{.*}} : vector<4xf16> to vector<4xi64>
+func.func @wide(%x: vector<4xf16>) -> (vector<4xf16>, vector<4xi64>) {
+  %0 = arith.fptoui %x : vector<4xf16> to vector<4xi128>
+  %1 = arith.sitofp %0 : vector<4xi128> to vector<4xf16>
+  %2 = arith.fptosi %x : vector<4xf16> to vector<4xi64>
+  return %1, %2 : vector<4xf16>, vector<4xi64>
+}

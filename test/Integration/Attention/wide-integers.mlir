@@ -1,5 +1,5 @@
-// Mask programs with integers that do not fit an index: the analyses of masks
-// count in indices and must leave them to the program. Every pair is visible.
+// Programs with integers that do not fit an index. The analyses of masks count in
+// indices and must leave them to the program; there every pair is visible.
 
 // DEFINE: %{function} =
 // DEFINE: %{run} = attn-run %s --function=%{function} --check --require-fused --dim=S=70 --input=random --input=random
@@ -59,6 +59,139 @@ func.func @captured_beside_ids(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {a
     %x = arith.cmpi slt, %wide, %limit : i128
     attn.yield %x : i1
   } : !s
+  %o = attn.weighted_sum %p, %k : !s, !q -> !q
+  return %o : !q
+}
+
+// Division, and conversions from and to floats of each type. All numbers are
+// small, and exact.
+// REDEFINE: %{function} = floats
+// RUN: %{run} | %{see}
+func.func @floats(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["", "", "S", ""]}) -> !q {
+  %s = attn.qk %q, %k : !q, !q -> !s
+  %t = attn.score_map %s : !s {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %c1 = arith.constant 1 : i128
+    %c3 = arith.constant 3 : i128
+    %j64 = arith.index_cast %j : index to i64
+    %number = arith.sitofp %j64 : i64 to f32
+    %signed = arith.fptosi %number : f32 to i128
+    %unsigned = arith.fptoui %number : f32 to i128
+    %i128 = arith.index_cast %i : index to i128
+    %d = arith.addi %i128, %c1 : i128
+    %less = arith.subi %signed, %d : i128
+    %0 = arith.divsi %less, %d : i128
+    %1 = arith.remsi %less, %c3 : i128
+    %2 = arith.divui %unsigned, %d : i128
+    %3 = arith.remui %unsigned, %d : i128
+    %4 = arith.addi %0, %1 : i128
+    %5 = arith.addi %2, %3 : i128
+    %6 = arith.sitofp %4 : i128 to f32
+    %7 = arith.uitofp %5 : i128 to f32
+    %8 = arith.subf %6, %7 : f32
+    %y = arith.addf %x, %8 : f32
+    attn.yield %y : f32
+  }
+  %p = attn.masked_softmax %t : !s
+  %o = attn.weighted_sum %p, %k : !s, !q -> !q
+  return %o : !q
+}
+
+// REDEFINE: %{function} = doubles
+// RUN: %{run} | %{see}
+func.func @doubles(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["", "", "S", ""]}) -> !q {
+  %s = attn.qk %q, %k : !q, !q -> !s
+  %t = attn.score_map %s : !s {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %c1 = arith.constant 1 : i128
+    %c3 = arith.constant 3 : i128
+    %j64 = arith.index_cast %j : index to i64
+    %number = arith.sitofp %j64 : i64 to f64
+    %signed = arith.fptosi %number : f64 to i128
+    %unsigned = arith.fptoui %number : f64 to i128
+    %i128 = arith.index_cast %i : index to i128
+    %d = arith.addi %i128, %c1 : i128
+    %less = arith.subi %signed, %d : i128
+    %0 = arith.divsi %less, %d : i128
+    %1 = arith.remsi %less, %c3 : i128
+    %2 = arith.divui %unsigned, %d : i128
+    %3 = arith.remui %unsigned, %d : i128
+    %4 = arith.addi %0, %1 : i128
+    %5 = arith.addi %2, %3 : i128
+    %6 = arith.sitofp %4 : i128 to f64
+    %7 = arith.uitofp %5 : i128 to f64
+    %8 = arith.subf %6, %7 : f64
+    %9 = arith.truncf %8 : f64 to f32
+    %y = arith.addf %x, %9 : f32
+    attn.yield %y : f32
+  }
+  %p = attn.masked_softmax %t : !s
+  %o = attn.weighted_sum %p, %k : !s, !q -> !q
+  return %o : !q
+}
+
+// REDEFINE: %{function} = halves
+// RUN: %{run} | %{see}
+func.func @halves(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["", "", "S", ""]}) -> !q {
+  %s = attn.qk %q, %k : !q, !q -> !s
+  %t = attn.score_map %s : !s {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %c1 = arith.constant 1 : i128
+    %c3 = arith.constant 3 : i128
+    %j64 = arith.index_cast %j : index to i64
+    %number = arith.sitofp %j64 : i64 to f16
+    %signed = arith.fptosi %number : f16 to i128
+    %unsigned = arith.fptoui %number : f16 to i128
+    %i128 = arith.index_cast %i : index to i128
+    %d = arith.addi %i128, %c1 : i128
+    %less = arith.subi %signed, %d : i128
+    %0 = arith.divsi %less, %d : i128
+    %1 = arith.remsi %less, %c3 : i128
+    %2 = arith.divui %unsigned, %d : i128
+    %3 = arith.remui %unsigned, %d : i128
+    %4 = arith.addi %0, %1 : i128
+    %5 = arith.addi %2, %3 : i128
+    %6 = arith.sitofp %4 : i128 to f16
+    %7 = arith.uitofp %5 : i128 to f16
+    %8 = arith.subf %6, %7 : f16
+    %9 = arith.extf %8 : f16 to f32
+    %y = arith.addf %x, %9 : f32
+    attn.yield %y : f32
+  }
+  %p = attn.masked_softmax %t : !s
+  %o = attn.weighted_sum %p, %k : !s, !q -> !q
+  return %o : !q
+}
+
+// REDEFINE: %{function} = bfloats
+// RUN: %{run} | %{see}
+func.func @bfloats(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["", "", "S", ""]}) -> !q {
+  %s = attn.qk %q, %k : !q, !q -> !s
+  %t = attn.score_map %s : !s {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %c1 = arith.constant 1 : i128
+    %c3 = arith.constant 3 : i128
+    %j64 = arith.index_cast %j : index to i64
+    %number = arith.sitofp %j64 : i64 to bf16
+    %signed = arith.fptosi %number : bf16 to i128
+    %unsigned = arith.fptoui %number : bf16 to i128
+    %i128 = arith.index_cast %i : index to i128
+    %d = arith.addi %i128, %c1 : i128
+    %less = arith.subi %signed, %d : i128
+    %0 = arith.divsi %less, %d : i128
+    %1 = arith.remsi %less, %c3 : i128
+    %2 = arith.divui %unsigned, %d : i128
+    %3 = arith.remui %unsigned, %d : i128
+    %4 = arith.addi %0, %1 : i128
+    %5 = arith.addi %2, %3 : i128
+    %6 = arith.sitofp %4 : i128 to bf16
+    %7 = arith.uitofp %5 : i128 to bf16
+    %8 = arith.subf %6, %7 : bf16
+    %9 = arith.extf %8 : bf16 to f32
+    %y = arith.addf %x, %9 : f32
+    attn.yield %y : f32
+  }
+  %p = attn.masked_softmax %t : !s
   %o = attn.weighted_sum %p, %k : !s, !q -> !q
   return %o : !q
 }

@@ -115,7 +115,8 @@ def ExpandArithPass : Pass<"attn-expand-arith"> {
   let summary = "expands arithmetic that LLVM has no instruction for";
   let description = [{
     Rounding integer divisions, and conversions from and to bf16, which would
-    otherwise call a compiler runtime that is not there. Nothing else: what
+    otherwise call a compiler runtime that is not there; conversions from and to
+    f16 of integers beyond 64 bits go by i32 and f32. Nothing else: what
     `arith-expand` does to `maximumf` costs instructions.
 
     Integer divisions whose divisor is not known never trap: they divide by 1
