@@ -61,12 +61,16 @@ Error readValue(const json::Value &json, bool isResult, ValueInfo &value) {
     return malformed("type '" + type.value_or("") + "' is unknown");
   value.type = type->str();
   value.contiguous = object->getBoolean("contiguous").value_or(false);
-  if (const json::Value *updates = object->get("updates")) {
-    auto argument = updates->getAsInteger();
-    if (!isResult || !argument || *argument < 0)
-      return malformed("'updates' is no number of an argument");
-    value.updates = *argument;
-  }
+  for (auto [key, what, number] :
+       {std::tuple("updates", "an argument", &value.updates),
+        {"weights", "a result", &value.weights},
+        {"scores", "a result", &value.scores}})
+    if (const json::Value *given = object->get(key)) {
+      auto index = given->getAsInteger();
+      if (!isResult || !index || *index < 0)
+        return malformed("'" + Twine(key) + "' is no number of " + what);
+      *number = *index;
+    }
   for (auto [key, type] : {std::pair("logSumExpOf", &value.logSumExpOf),
                            {"weightStatsOf", &value.weightStatsOf}})
     if (auto inputs = object->getString(key)) {
@@ -138,8 +142,11 @@ json::Object write(const ValueInfo &value, bool isResult) {
     object["dims"] = json::Array(value.dims);
   if (value.contiguous)
     object["contiguous"] = true;
-  if (value.updates >= 0)
-    object["updates"] = value.updates;
+  for (auto [key, number] : {std::pair("updates", value.updates),
+                             {"weights", value.weights},
+                             {"scores", value.scores}})
+    if (number >= 0)
+      object[key] = number;
   if (!value.logSumExpOf.empty())
     object["logSumExpOf"] = value.logSumExpOf;
   if (!value.weightStatsOf.empty())

@@ -284,8 +284,11 @@ llvm::Expected<std::string> generate(const CompileRequest &request,
 /// What decides the object beside input and target.
 std::vector<std::string> keyOptions(const CompileRequest &request, bool tuned) {
   constexpr const char *lowerings[] = {"fused", "twin", "twin f64"};
-  return {lowerings[static_cast<int>(request.lowering)], request.function,
-          request.pipeline.schedule, tuned ? "tuned" : "given",
+  return {lowerings[static_cast<int>(request.lowering)],
+          request.function,
+          request.pipeline.schedule,
+          tuned ? "tuned" : "given",
+          request.pipeline.returnWeights ? "weights" : "",
           request.codegen.str()};
 }
 

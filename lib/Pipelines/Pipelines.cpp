@@ -87,6 +87,8 @@ void attn::populateInputPipeline(OpPassManager &pm,
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createVerifyTypesPass());
+  if (options.returnWeights)
+    pm.addNestedPass<func::FuncOp>(createReturnWeightsPass());
   // The description of the entries speaks of the promoted types.
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());

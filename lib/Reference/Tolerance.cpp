@@ -72,8 +72,24 @@ double attn::lseBound(ElementType lseType, ElementType inputType,
 }
 
 double attn::weightStatsBound(ElementType statsType, ElementType inputType,
-                              double maxAbs) {
-  return lseBound(statsType, inputType, 1.0) * (1.0 + maxAbs);
+                              double maxAbs, double maxAbsLse) {
+  return (lseBound(statsType, inputType, 1.0) +
+          2 * unitRoundoff(statsType) * maxAbsLse) *
+         (1.0 + maxAbs);
+}
+
+double attn::maxAbsLogSumExp(llvm::ArrayRef<double> weights,
+                             llvm::ArrayRef<double> scores, int64_t columns) {
+  double result = 0.0;
+  for (size_t row = 0; row < weights.size(); row += columns) {
+    double largest = -std::numeric_limits<double>::infinity();
+    for (size_t n = row; n < row + columns; ++n)
+      if (weights[n] != 0.0)
+        largest = std::max(largest, scores[n]);
+    if (std::isfinite(largest))
+      result = std::max(result, std::abs(largest));
+  }
+  return result;
 }
 
 double attn::graphBound(ElementType type, double maxAbsExpected,
@@ -134,6 +150,48 @@ Comparison attn::compare(llvm::ArrayRef<double> got,
 Comparison attn::compare(const HostTensor &got,
                          llvm::ArrayRef<double> expected) {
   return compare(got.toDoubles(), expected, got.type());
+}
+
+Comparison attn::compareTopKeys(llvm::ArrayRef<double> got,
+                                llvm::ArrayRef<double> expected,
+                                llvm::ArrayRef<double> weights,
+                                int64_t columns) {
+  Comparison result;
+  result.numElements = expected.size();
+  result.sameSize = got.size() == expected.size();
+  if (!result.sameSize || weights.empty() || expected.empty())
+    return compare(got, expected, ElementType::i32);
+  const size_t places = expected.size() / (weights.size() / columns);
+  std::vector<bool> seen(columns);
+  for (size_t n = 0; n < expected.size(); ++n) {
+    if (n % places == 0)
+      seen.assign(columns, false);
+    const auto row = weights.slice(n / places * columns, columns);
+    const double e = expected[n], g = got[n];
+    const double none = -1.0, wrong = std::numeric_limits<double>::infinity();
+    double difference = 0.0;
+    if (g != none) {
+      const bool isKey = g >= 0.0 && g < columns && g == std::floor(g);
+      if (!isKey || seen[g] || row[g] == 0.0)
+        difference = wrong;
+      else
+        seen[g] = true;
+    }
+    if (difference == 0.0 && g != e) {
+      const double x = g == none ? 0.0 : row[g], y = e == none ? 0.0 : row[e];
+      if (std::isnan(x) || std::isnan(y))
+        difference = std::isnan(x) == std::isnan(y) ? 0.0 : wrong;
+      else
+        difference = std::abs(x - y);
+    }
+    if (difference > result.maxAbs) {
+      result.maxAbs = difference;
+      result.worstIndex = n;
+      result.worstGot = g;
+      result.worstExpected = e;
+    }
+  }
+  return result;
 }
 
 bool Comparison::within(double bound) const {

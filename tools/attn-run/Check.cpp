@@ -18,11 +18,19 @@
 using namespace attn;
 using namespace llvm;
 
+namespace {
+/// The results of a twin: those of the model, and weights behind statistics.
+struct Evaluation {
+  std::vector<ValueInfo> infos;
+  std::vector<HostTensor> results;
+};
+} // namespace
+
 /// Compiles the model by a twin and runs it once.
-static Expected<std::vector<HostTensor>>
-evaluate(CompileRequest request, Lowering lowering,
-         std::vector<InputValue> &inputs) {
+static Expected<Evaluation> evaluate(CompileRequest request, Lowering lowering,
+                                     std::vector<InputValue> &inputs) {
   request.lowering = lowering;
+  request.pipeline.returnWeights = true;
   auto compiled = compileToMemory(request);
   if (!compiled)
     return compiled.takeError();
@@ -38,7 +46,7 @@ evaluate(CompileRequest request, Lowering lowering,
   if (Error error =
           compiled->module->run(compiled->function->name, arguments, views))
     return error;
-  return outputs;
+  return Evaluation{compiled->function->results, std::move(*outputs)};
 }
 
 /// Indices of element `position` of the row-major order.
@@ -50,6 +58,43 @@ static SmallVector<int64_t> unflatten(int64_t position,
     position /= shape[axis];
   }
   return indices;
+}
+
+/// The error of `twin`. One that overflows says nothing about what is
+/// acceptable.
+static double errorOf(const HostTensor &twin, ArrayRef<double> truth) {
+  double error = compare(twin, truth).maxAbs;
+  return std::isfinite(error) ? error : 0.0;
+}
+
+/// The largest magnitude of a log-sum-exp behind statistics, if any.
+static double sizeOfLogSumExp(const Evaluation &truth, const ValueInfo &stats) {
+  if (stats.weights < 0 || stats.scores < 0)
+    return 0.0;
+  const HostTensor &weights = truth.results[stats.weights];
+  return maxAbsLogSumExp(weights.toDoubles(),
+                         truth.results[stats.scores].toDoubles(),
+                         weights.shape().back());
+}
+
+/// Keys of the largest weights; their bound is that of the weights, twice.
+static void checkTopKeys(ResultCheck &check, const HostTensor &output,
+                         const Evaluation &truth, const Evaluation &twin,
+                         size_t index) {
+  const ValueInfo &info = truth.infos[index];
+  const HostTensor &narrow = twin.results[info.weights];
+  std::vector<double> weights = truth.results[info.weights].toDoubles();
+  check.comparison =
+      compareTopKeys(output.toDoubles(), truth.results[index].toDoubles(),
+                     weights, narrow.shape().back());
+  check.twinError = errorOf(narrow, weights);
+  double largest = compare(weights, weights, narrow.type()).maxAbsExpected;
+  check.bound = graphBound(narrow.type(), largest, check.twinError);
+  if (auto inputType = parseElementType(twin.infos[index].weightStatsOf))
+    check.bound = std::max(check.bound,
+                           weightStatsBound(narrow.type(), *inputType, largest,
+                                            sizeOfLogSumExp(truth, info)));
+  check.bound *= 2;
 }
 
 Expected<std::vector<ResultCheck>>
@@ -68,7 +113,7 @@ attn::checkResults(const CompileRequest &request, const FunctionInfo &function,
 
   std::vector<ResultCheck> checks;
   for (auto [index, output] : enumerate(outputs)) {
-    const HostTensor &expected = (*truth)[index];
+    const HostTensor &expected = truth->results[index];
     if (output.shape() != expected.shape())
       return makeError("result {0}: shape {1}, but {2} by the twin", index,
                        formatShape(output.shape()),
@@ -76,11 +121,10 @@ attn::checkResults(const CompileRequest &request, const FunctionInfo &function,
     std::vector<double> values = expected.toDoubles();
     ResultCheck &check = checks.emplace_back();
     check.comparison = compare(output, values);
-    if (isFloat(output.type())) {
-      check.twinError = compare((*twin)[index], values).maxAbs;
-      // A twin that overflows says nothing about what is acceptable.
-      if (!std::isfinite(check.twinError))
-        check.twinError = 0.0;
+    if (!isFloat(output.type()) && truth->infos[index].weights >= 0) {
+      checkTopKeys(check, output, *truth, *twin, index);
+    } else if (isFloat(output.type())) {
+      check.twinError = errorOf(twin->results[index], values);
       check.bound = graphBound(output.type(), check.comparison.maxAbsExpected,
                                check.twinError);
       if (auto inputType =
@@ -91,8 +135,10 @@ attn::checkResults(const CompileRequest &request, const FunctionInfo &function,
       if (auto inputType =
               parseElementType(function.results[index].weightStatsOf))
         check.bound = std::max(
-            check.bound, weightStatsBound(output.type(), *inputType,
-                                          check.comparison.maxAbsExpected));
+            check.bound,
+            weightStatsBound(output.type(), *inputType,
+                             check.comparison.maxAbsExpected,
+                             sizeOfLogSumExp(*truth, truth->infos[index])));
     }
     if (check.comparison.worstIndex >= 0)
       check.worst = unflatten(check.comparison.worstIndex, output.shape());

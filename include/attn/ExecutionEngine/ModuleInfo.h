@@ -25,7 +25,8 @@
 // functions that ignore an argument's strides, `updates` is the argument whose
 // buffer a result may share, `logSumExpOf` and `weightStatsOf` the type of the
 // inputs of the attention that a result is the log-sum-exp of, or statistics of
-// the weights of.
+// the weights of. Statistics whose weights, or the scores of these, are results
+// too have their numbers as `weights` and `scores`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,6 +64,9 @@ struct ValueInfo {
   std::string logSumExpOf;
   /// The same of a result that is statistics of its weights.
   std::string weightStatsOf;
+  /// Of a result that is statistics of weights: the results that are these
+  /// weights and the scores of their softmax, or -1.
+  int64_t weights = -1, scores = -1;
 };
 
 /// One entry function.

@@ -49,6 +49,8 @@ struct PipelineOptions {
   std::string schedule;
   /// Compute in f64 throughout. Only the twin has kernels for that.
   bool f64 = false;
+  /// Return the weights behind statistics too, and their scores.
+  bool returnWeights = false;
 };
 
 /// The whole fast path up to and including phase `to`.

@@ -52,10 +52,18 @@ double attentionBound(ElementType type, double maxAbsV);
 double lseBound(ElementType lseType, ElementType inputType, double maxAbsLse);
 
 /// The same for statistics of weights (maxima, sums of columns, entropies),
-/// whose largest is `maxAbs`: weights have the relative error of a log-sum-exp
-/// of size 1, and entropies that of the weights and of their sum.
+/// whose largest is `maxAbs`. Weights have the relative error of a log-sum-exp
+/// of size 1, and entropies that of the weights and of their sum. Log-sum-exps,
+/// of which the largest finite one is `maxAbsLse`, and scores that large are
+/// rounded besides, once each.
 double weightStatsBound(ElementType statsType, ElementType inputType,
-                        double maxAbs);
+                        double maxAbs, double maxAbsLse);
+
+/// The size of the log-sum-exps of rows of `weights`, made of `scores`, each
+/// with `columns` keys: the largest magnitude of a row's largest score that has
+/// a weight. (What a log-sum-exp has beyond that makes weights small.)
+double maxAbsLogSumExp(llvm::ArrayRef<double> weights,
+                       llvm::ArrayRef<double> scores, int64_t columns);
 
 /// Allowed absolute error of a whole graph with results in `type`, of largest
 /// finite magnitude `maxAbsExpected`, whose unfused twin in the same types is
@@ -99,6 +107,15 @@ Comparison compare(const HostTensor &got, llvm::ArrayRef<double> expected);
 /// The same for numbers that are already doubles; `type` sets the ulp.
 Comparison compare(llvm::ArrayRef<double> got, llvm::ArrayRef<double> expected,
                    ElementType type);
+
+/// Compares the keys of the largest weights of each row, whose `weights` in f64
+/// are rows of `columns`. Weights within an error come in any order, so that
+/// the difference of two keys is that of their weights: at most twice the error
+/// of weights. It is infinite for what is no key, for a key that stands in the
+/// row already, and for one without weight. -1 is a weight of 0.
+Comparison compareTopKeys(llvm::ArrayRef<double> got,
+                          llvm::ArrayRef<double> expected,
+                          llvm::ArrayRef<double> weights, int64_t columns);
 
 } // namespace attn
 

@@ -72,6 +72,20 @@
 // DOUBLE: result 0: f64
 // DOUBLE-COUNT-6: passed
 
+// A log-sum-exp of 1026 is rounded by more than weights are. The bound knows it,
+// and stays below a thousandth.
+// RUN: attn-run %t/large.mlir --input=ones --input=ones --check --require-fused | FileCheck %s --check-prefix=LARGE
+// LARGE: check result 0: passed: max abs {{.*}}e-05 (allowed 0.00029
+// LARGE-COUNT-4: passed
+
+// Each row of keys has the same features in another order. In f64 no key is before
+// another but by its number; sums of f32 tell them apart.
+// RUN: %tensors %t.ties.npy f32 1x1x64x32 "0.1 * ((2 * c + 1) * d % 32)"
+// RUN: attn-run %t/ties.mlir --input=ones --input=%t.ties.npy --check --require-fused | FileCheck %s --check-prefix=TIES
+// RUN: attn-run %t/ties.mlir --input=ones --input=%t.ties.npy --check --require-fused --target=x86-64 | FileCheck %s --check-prefix=TIES
+// TIES: check result 0: passed
+// TIES: check result 1: passed: max abs {{.*}} (allowed {{[0-9.]+}}e-05)
+
 //--- uniform.mlir
 !t = tensor<1x1x8x4xf32>
 !s = tensor<1x1x8x6xf32>
@@ -83,6 +97,31 @@ func.func @uniform(%q: !t, %k: tensor<1x1x6x4xf32>)
     -> tensor<1x1x6xf32>, tensor<1x1x8xf32>, tensor<1x1x8xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xi32>
   return %c, %m, %e, %w, %i
     : tensor<1x1x6xf32>, tensor<1x1x8xf32>, tensor<1x1x8xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xi32>
+}
+
+//--- large.mlir
+!t = tensor<1x1x8x4xf32>
+!s = tensor<1x1x8x6xf32>
+func.func @large(%q: !t, %k: tensor<1x1x6x4xf32>)
+    -> (tensor<1x1x6xf32>, tensor<1x1x8xf32>, tensor<1x1x8xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xi32>) {
+  %s = attn.qk %q, %k : !t, tensor<1x1x6x4xf32> -> !s
+  %t = attn.scale %s by 256.0 : !s
+  %p = attn.masked_softmax %t : !s
+  %c, %m, %e, %w, %i = attn.weight_stats %p column_sums row_max entropy top_k 2 : !s
+    -> tensor<1x1x6xf32>, tensor<1x1x8xf32>, tensor<1x1x8xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xi32>
+  return %c, %m, %e, %w, %i
+    : tensor<1x1x6xf32>, tensor<1x1x8xf32>, tensor<1x1x8xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xi32>
+}
+
+//--- ties.mlir
+!t = tensor<1x1x8x32xf32>
+!k = tensor<1x1x64x32xf32>
+!s = tensor<1x1x8x64xf32>
+func.func @ties(%q: !t, %k: !k) -> (tensor<1x1x8x5xf32>, tensor<1x1x8x5xi32>) {
+  %s = attn.qk %q, %k : !t, !k -> !s
+  %p = attn.masked_softmax %s : !s
+  %w, %i = attn.weight_stats %p top_k 5 : !s -> tensor<1x1x8x5xf32>, tensor<1x1x8x5xi32>
+  return %w, %i : tensor<1x1x8x5xf32>, tensor<1x1x8x5xi32>
 }
 
 //--- places.mlir

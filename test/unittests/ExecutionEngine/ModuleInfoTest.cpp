@@ -26,7 +26,8 @@ constexpr const char *kText =
     R"("checks":["extent {0} and {1}"],"name":"f","remarks":["why"],)"
     R"("results":[{"shape":[null],"type":"bf16","updates":0},)"
     R"({"logSumExpOf":"bf16","shape":[null],"type":"f32"},)"
-    R"({"shape":[null],"type":"f32","weightStatsOf":"f16"}]}]})";
+    R"({"scores":1,"shape":[null],"type":"f32","weightStatsOf":"f16",)"
+    R"("weights":0}]}]})";
 
 TEST(ModuleInfo, ReadsAndWritesTheSameText) {
   auto info = ModuleInfo::parse(kText);
@@ -47,7 +48,11 @@ TEST(ModuleInfo, ReadsAndWritesTheSameText) {
   EXPECT_EQ(function->results[0].logSumExpOf, "");
   EXPECT_EQ(function->results[1].logSumExpOf, "bf16");
   EXPECT_EQ(function->results[1].weightStatsOf, "");
+  EXPECT_EQ(function->results[1].weights, -1);
+  EXPECT_EQ(function->results[1].scores, -1);
   EXPECT_EQ(function->results[2].weightStatsOf, "f16");
+  EXPECT_EQ(function->results[2].weights, 0);
+  EXPECT_EQ(function->results[2].scores, 1);
   EXPECT_THAT(function->checks, testing::ElementsAre("extent {0} and {1}"));
   EXPECT_THAT(function->remarks, testing::ElementsAre("why"));
   EXPECT_EQ(info->str(), kText);
@@ -82,6 +87,8 @@ TEST(ModuleInfo, RefusesMalformedText) {
            R"("logSumExpOf":"f32"})"),
       with(R"({"name":"q","kind":"tensor","type":"f32","shape":[1],)"
            R"("weightStatsOf":"f32"})"),
+      with(R"({"name":"q","kind":"tensor","type":"f32","shape":[1],)"
+           R"("weights":0})"),
   };
   for (const std::string &text : texts) {
     auto info = ModuleInfo::parse(text);

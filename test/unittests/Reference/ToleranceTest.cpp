@@ -46,10 +46,12 @@ TEST(Tolerance, Bounds) {
   }
   EXPECT_DOUBLE_EQ(lseBound(ElementType::f32, ElementType::bf16, 10.0),
                    4e-5 + 0x1p-13);
-  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::f32, 0.0),
+  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::f32, 0, 0),
                    4e-6);
-  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::bf16, 3.0),
+  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::bf16, 3, 0),
                    4 * (4e-6 + 0x1p-13));
+  EXPECT_DOUBLE_EQ(weightStatsBound(ElementType::f32, ElementType::f32, 1, 256),
+                   2 * (4e-6 + 0x1p-15));
   // Twice the twin's error, and never less than attention alone.
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-3), 2e-3);
   EXPECT_EQ(graphBound(ElementType::f32, 1.0, 1e-9), 4e-6);
@@ -110,6 +112,45 @@ TEST(Tolerance, NaNAndInfinity) {
     EXPECT_FALSE(std::isnan(c.maxRel));
     EXPECT_FALSE(c.within(1e300));
   }
+}
+
+TEST(Tolerance, SizeOfLogSumExp) {
+  // The largest score of each row that has a weight; the second row has none.
+  const double weights[] = {0.25, 0.75, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0};
+  const double scores[] = {-9.0, -8.0, 1e9, 50.0, 70.0, nan, 3.0, inf, nan};
+  EXPECT_EQ(maxAbsLogSumExp(weights, scores, 3), 8.0);
+  EXPECT_EQ(maxAbsLogSumExp({1.0}, {-inf}, 1), 0.0);
+  EXPECT_EQ(maxAbsLogSumExp({}, {}, 0), 0.0);
+}
+
+TEST(Tolerance, TopKeys) {
+  // Two rows of four keys, and three places in each.
+  const std::vector<double> weights{0.25, 0.5, 0.0, 0.25, nan, 1e-9, 0.0, 0.0};
+  const std::vector<double> expected{1, 0, 3, 0, 1, -1};
+  auto distance = [&](std::vector<double> got) {
+    return compareTopKeys(got, expected, weights, 4).maxAbs;
+  };
+  EXPECT_EQ(distance(expected), 0.0);
+  // Keys of equal weights change places, and others by what they differ.
+  EXPECT_EQ(distance({1, 3, 0, 0, 1, -1}), 0.0);
+  EXPECT_EQ(distance({0, 1, 3, 0, 1, -1}), 0.25);
+  EXPECT_EQ(distance({1, 0, 3, 0, -1, -1}), 1e-9);
+  EXPECT_EQ(distance({1, 0, -1, 0, 1, -1}), 0.25);
+  // Twice the same, without a weight, beyond the keys, no number of a key.
+  for (double wrong : {0.0, 2.0, 4.0, -2.0, 0.5, nan})
+    EXPECT_EQ(distance({1, 0, wrong, 0, 1, -1}), inf) << wrong;
+  // A NaN is no number like others, and no key stands where there is none.
+  EXPECT_EQ(distance({1, 0, 3, 1, 0, -1}), inf);
+  EXPECT_EQ(distance({1, 0, 3, 0, 1, 2}), inf);
+  const Comparison c =
+      compareTopKeys({0, 1, 3, 0, 1, -1}, expected, weights, 4);
+  EXPECT_EQ(c.worstIndex, 0);
+  EXPECT_EQ(c.worstGot, 0.0);
+  EXPECT_EQ(c.worstExpected, 1.0);
+  EXPECT_FALSE(compareTopKeys({1.0}, expected, weights, 4).within(inf));
+  // Without keys every place is empty.
+  EXPECT_TRUE(compareTopKeys({-1.0}, {-1.0}, {}, 0).within(0.0));
+  EXPECT_FALSE(compareTopKeys({0.0}, {-1.0}, {}, 0).within(0.0));
 }
 
 TEST(Tolerance, SizesMustAgree) {

@@ -122,6 +122,19 @@ static Type getInputTypeOfStats(Value value) {
   return {};
 }
 
+StatsSource attn::getStatsSource(Value result) {
+  auto stats = skipReshapes(result).getDefiningOp<WeightStatsOp>();
+  if (!stats)
+    return {};
+  Operation *op = stats.getWeights().getDefiningOp();
+  while (isa_and_nonnull<ProbabilityMapOp, DropoutOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  auto softmax = dyn_cast_or_null<MaskedSoftmaxOp>(op);
+  if (!softmax || softmax.getNormalizer() != Normalizer::Softmax)
+    return {stats.getWeights(), Value()};
+  return {stats.getWeights(), softmax.getScores()};
+}
+
 static llvm::json::Object getTypeInfo(Type type) {
   llvm::json::Array shape;
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -161,6 +174,12 @@ llvm::json::Object attn::getEntryInfo(func::FuncOp function,
         info["logSumExpOf"] = getElementTypeName(inputs);
       if (Type inputs = getInputTypeOfStats(result))
         info["weightStatsOf"] = getElementTypeName(inputs);
+      StatsSource source = getStatsSource(result);
+      for (auto [key, value] :
+           {std::pair("weights", source.weights), {"scores", source.scores}})
+        if (auto it = llvm::find(exit.getOperands(), value);
+            value && it != exit.getOperands().end())
+          info[key] = std::distance(exit.getOperands().begin(), it);
     }
     results.push_back(std::move(info));
   }

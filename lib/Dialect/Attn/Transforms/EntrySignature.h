@@ -37,6 +37,17 @@ bool isEntryScalar(mlir::Type type);
 mlir::FailureOr<mlir::SmallVector<EntryArgument>>
 getEntryArguments(mlir::func::FuncOp function);
 
+/// What statistics of weights are made from; null where they are none, or where
+/// nobody can tell.
+struct StatsSource {
+  mlir::Value weights;
+  /// The scores of the softmax that the weights come from.
+  mlir::Value scores;
+};
+
+/// The source of the statistics that `result`, but for its shape, is.
+StatsSource getStatsSource(mlir::Value result);
+
 /// The description of `function` in the module's JSON, with the texts of its
 /// run-time checks.
 llvm::json::Object getEntryInfo(mlir::func::FuncOp function,

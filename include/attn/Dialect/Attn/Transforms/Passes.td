@@ -21,6 +21,16 @@ def VerifyTypesPass : Pass<"attn-verify-types"> {
   }];
 }
 
+def ReturnWeightsPass : Pass<"attn-return-weights", "mlir::func::FuncOp"> {
+  let summary = "returns the weights behind statistics of them";
+  let description = [{
+    A public function that returns results of `attn.weight_stats` returns the
+    weights, and the scores of their softmax, after its own results. Checks need
+    them: which of two keys has the larger weight is not exact, and how exact
+    weights are depends on the size of the scores.
+  }];
+}
+
 def FuseAttentionPass : Pass<"attn-fuse", "mlir::func::FuncOp"> {
   let summary = "fuses qk ... masked_softmax ... weighted_sum into attn.attention";
   let description = [{
