@@ -19,6 +19,7 @@
 #include "attn/Support/Error.h"
 #include "attn/Support/HostTensor.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -28,6 +29,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -127,6 +129,35 @@ LogicalResult verifySignature(func::FuncOp entry) {
   return success();
 }
 
+/// Names the arguments of `entry` that have no `attn.name` as the text does, so
+/// that messages speak of what the user wrote. Numbers are no names, and those
+/// of the form `argK` stand for a position already. Bytecode has no such names.
+void nameArguments(func::FuncOp entry, const AsmParserState &text) {
+  const AsmParserState::BlockDefinition *block =
+      text.getBlockDef(&entry.getBody().front());
+  if (!block || block->arguments.size() != entry.getNumArguments())
+    return;
+  llvm::StringSet<> given;
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    if (auto name = entry.getArgAttrOfType<StringAttr>(i, kNameAttrName))
+      given.insert(name.getValue());
+  for (auto [i, argument] : llvm::enumerate(block->arguments)) {
+    SMRange range = argument.loc;
+    if (!range.isValid())
+      continue;
+    StringRef name(range.Start.getPointer(),
+                   range.End.getPointer() - range.Start.getPointer());
+    if (!name.consume_front("%"))
+      continue;
+    StringRef number = name;
+    number.consume_front("arg");
+    if (!llvm::all_of(number, llvm::isDigit) &&
+        !entry.getArgAttr(i, kNameAttrName) && given.insert(name).second)
+      entry.setArgAttr(i, kNameAttrName,
+                       StringAttr::get(entry.getContext(), name));
+  }
+}
+
 /// One run of the compiler on one model.
 class Session {
 public:
@@ -143,6 +174,8 @@ public:
   llvm::Error parse(bool keepAll);
   /// Runs passes and verifies what they leave.
   llvm::Error run(llvm::function_ref<void(OpPassManager &)> populate);
+  /// Gives the arguments of entries the names of the text.
+  void nameArguments();
   /// Puts the remarks into the module's description of itself. A given schedule
   /// is called tuned if it comes from the cache.
   llvm::Error storeRemarks(bool tuned);
@@ -176,6 +209,8 @@ private:
   llvm::raw_string_ostream stream;
   SourceMgrDiagnosticHandler handler;
   OwningOpRef<ModuleOp> module;
+  /// Where the text defines what; nothing of bytecode.
+  AsmParserState text;
 };
 
 llvm::Error Session::parse(bool keepAll) {
@@ -188,7 +223,16 @@ llvm::Error Session::parse(bool keepAll) {
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBuffer(request.input, request.inputName),
       llvm::SMLoc());
-  module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  ParserConfig config(&context);
+  if (isBytecode(*sources.getMemoryBuffer(sources.getMainFileID()))) {
+    module = parseSourceFile<ModuleOp>(sources, config);
+  } else {
+    Block block;
+    if (succeeded(parseAsmSourceFile(sources, &block, config, &text)))
+      module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+          &block, &context,
+          FileLineColLoc::get(&context, request.inputName, 0, 0));
+  }
   if (!module)
     return fail();
   auto entries = findEntries(*module);
@@ -209,6 +253,12 @@ llvm::Error Session::parse(bool keepAll) {
     if (func != *entry)
       func.setPrivate();
   return llvm::Error::success();
+}
+
+void Session::nameArguments() {
+  for (func::FuncOp entry : module->getOps<func::FuncOp>())
+    if (entry.isPublic() && !entry.isExternal())
+      ::nameArguments(entry, text);
 }
 
 llvm::Error Session::run(llvm::function_ref<void(OpPassManager &)> populate) {
@@ -264,6 +314,7 @@ llvm::Expected<std::string> generate(const CompileRequest &request,
   Session session(request);
   if (llvm::Error error = session.parse(keepAll))
     return error;
+  session.nameArguments();
   if (llvm::Error error =
           session.run([&](OpPassManager &pm) { populate(pm, request); }))
     return error;

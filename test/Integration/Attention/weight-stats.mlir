@@ -49,7 +49,7 @@
 // RUN:   --input=zeros:1x1x11 2>&1 | FileCheck %s --check-prefix=PAGES
 // RUN: attn-run %t/pages.mlir --input=ones:1x1x5x8 --input=ones:9x1x4x8 --input=zeros:1x3 \
 // RUN:   --input=zeros:1x1x12 --check | FileCheck %s --check-prefix=PAGED
-// PAGES: error: key length of column_sums of attn.attention_stats is 11 but that of its pages is 12
+// PAGES: error: key length of column_sums of attn.attention_stats ('init') is 11 but that of its pages is 12
 // PAGED: result 0: f32 [1, 1, 12], min 5, max 5
 // PAGED: check result 0: passed
 

@@ -44,7 +44,7 @@
 // Parts that do not make the whole, and a product that wraps around.
 // REDEFINE: %{inputs} = --function=middle --input=%t.x.npy --input=2 --input=4
 // RUN: %exits 1 %{run} | FileCheck %s --check-prefix=PARTS
-// PARTS: error: extent 0 of the operand of tensor.expand_shape is 6 but its parts make 8
+// PARTS: error: extent 0 of the operand ('x') of tensor.expand_shape is 6 but its parts make 8
 // REDEFINE: %{inputs} = --function=middle --input=%t.x.npy --input=4294967296 --input=4294967296
 // RUN: %exits 1 %{run} | FileCheck %s --check-prefix=WRAPS
 // WRAPS: error: size 0 of tensor.expand_shape is 4294967296, more than 16777216
