@@ -36,8 +36,9 @@ def Attn_LinearAttentionOp : Attn_DestinationOp<"linear_attention",
     one for each row of the state `[B, Hkv, S, Dk]`. With `beta` the update is
     the delta rule (Yang et al., arXiv:2406.06484).
 
-    A result depends on tokens up to its own alone, NaN included. An op of no
-    tokens passes the state on.
+    A result depends on tokens up to its own alone, NaN included. An infinity in
+    a value makes its column of the state and of results from then on infinite or
+    NaN, which depends on the kernel. An op of no tokens passes the state on.
 
     - C1: `query`, `key` and `value` have rank 4 and float element types, equal
       ones or all below f64.
