@@ -340,6 +340,7 @@ std::vector<std::string> keyOptions(const CompileRequest &request, bool tuned) {
           request.pipeline.schedule,
           tuned ? "tuned" : "given",
           request.pipeline.returnWeights ? "weights" : "",
+          request.pipeline.poisonClamps ? "poisoned" : "",
           request.codegen.str()};
 }
 

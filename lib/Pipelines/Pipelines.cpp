@@ -89,6 +89,8 @@ void attn::populateInputPipeline(OpPassManager &pm,
   pm.addPass(createVerifyTypesPass());
   if (options.returnWeights)
     pm.addNestedPass<func::FuncOp>(createReturnWeightsPass());
+  if (options.poisonClamps)
+    pm.addPass(createPoisonClampsPass());
   // The description of the entries speaks of the promoted types.
   if (options.f64)
     pm.addPass(createPromoteToF64Pass());

@@ -33,6 +33,9 @@ struct ResultCheck {
   double bound = 0.0;
   /// Indices of the worst element; empty when there is none.
   llvm::SmallVector<int64_t> worst;
+  /// Whether a program has read out of bounds for a visible pair, so that it
+  /// got the nearest element.
+  bool isClamped = false;
 
   bool passed() const { return comparison.within(bound); }
 };

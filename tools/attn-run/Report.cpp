@@ -100,6 +100,9 @@ void attn::printChecks(const RunReport &report) {
       line += fmt::format(", worst at {}: got {:.9g}, expected {:.9g}",
                           shapeText(check.worst), comparison.worstGot,
                           comparison.worstExpected);
+    if (check.isClamped)
+      line += ", a program read out of bounds for a visible pair and got the "
+              "nearest element";
     printOut("{}\n", line);
   }
 }
@@ -120,6 +123,7 @@ static void writeCheck(llvm::json::OStream &json, const ResultCheck &check) {
   json.attribute("twin_error", number(check.twinError));
   json.attribute("nan_mismatches", check.comparison.nanMismatches);
   json.attribute("worst", llvm::json::Array(check.worst));
+  json.attribute("clamped", check.isClamped);
 }
 
 std::string attn::toJSON(const RunReport &report,

@@ -51,6 +51,8 @@ struct PipelineOptions {
   bool f64 = false;
   /// Return the weights behind statistics too, and their scores.
   bool returnWeights = false;
+  /// Let programs read NaN where they read out of bounds.
+  bool poisonClamps = false;
 };
 
 /// The whole fast path up to and including phase `to`.

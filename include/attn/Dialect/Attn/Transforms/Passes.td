@@ -31,6 +31,17 @@ def ReturnWeightsPass : Pass<"attn-return-weights", "mlir::func::FuncOp"> {
   }];
 }
 
+def PoisonClampsPass : Pass<"attn-poison-clamps"> {
+  let summary = "lets programs read NaN where they read out of bounds";
+  let description = [{
+    Instead of the nearest element, for reads of floats by programs of attn ops.
+    For checks: the results of hidden pairs reach nobody, so that a NaN is one of
+    a visible pair.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 def FuseAttentionPass : Pass<"attn-fuse", "mlir::func::FuncOp"> {
   let summary = "fuses qk ... masked_softmax ... weighted_sum into attn.attention";
   let description = [{
