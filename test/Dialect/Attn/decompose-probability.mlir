@@ -207,3 +207,38 @@ func.func @double(%q: tensor<1x1x5x8xf64>, %l: tensor<1x1x5xf32>) -> (tensor<1x1
   } -> tensor<1x1x5x8xf64>, tensor<1x1x5xf32>
   return %r#0, %r#1 : tensor<1x1x5x8xf64>, tensor<1x1x5xf32>
 }
+
+// -----
+
+// Both ops have all that the one had, attributes of users too, but for the
+// schedule, which was chosen for the one.
+// CHECK-LABEL: func.func @everything
+// CHECK: attn.attention ins({{.*}}) outs({{.*}} : tensor<2x4x5x1xf32>, tensor<2x4x5xf32>) scale 5.000000e-01 offsets(
+// CHECK-SAME: sink({{.*}}) table({{.*}}) key_scale({{.*}}) value_scale({{.*}}) rotated half({{.*}}) {note = "kept"} score {
+// CHECK: } mask {
+// CHECK-NOT: probability
+// CHECK: attn.attention ins({{.*}}) outs({{.*}} : tensor<2x4x5x16xf32>) scale 5.000000e-01 offsets(
+// CHECK-SAME: table({{.*}}) key_scale({{.*}}) value_scale({{.*}}) rotated half({{.*}}) unnormalized {note = "kept"} score {
+// CHECK: } mask {
+// CHECK-NOT: probability
+// CHECK: return
+!q = tensor<2x4x5x16xf32>
+!p = tensor<9x2x16x16xi8>
+!n = tensor<9x2x16xf32>
+func.func @everything(%q: !q, %k: !p, %ks: !n, %t: tensor<2x4xi32>, %c: tensor<5x8xf32>, %sink: tensor<4xf32>, %at: index) -> !q {
+  %r = attn.attention ins(%q, %k, %k : !q, !p, !p) outs(%q : !q) scale 0.5 offsets(%at, %at, %at, %at) sink(%sink : tensor<4xf32>)
+      table(%t : tensor<2x4xi32>) key_scale(%ks : !n) value_scale(%ks : !n) rotated half(%c, %c : tensor<5x8xf32>, tensor<5x8xf32>)
+      schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>) {note = "kept"} score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %s : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %j, %i : index
+    attn.yield %x : i1
+  } probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.mulf %p, %p : f32
+    attn.yield %x : f32
+  } -> !q
+  return %r : !q
+}

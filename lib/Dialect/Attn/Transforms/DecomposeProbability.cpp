@@ -17,7 +17,7 @@
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
@@ -69,13 +69,19 @@ private:
     if (!lse || getElementTypeOrSelf(lse.getType()) != op.getScoreType())
       lse = tensor::EmptyOp::create(b, ArrayRef(sizes).drop_back(),
                                     op.getScoreType());
-    auto first = AttentionOp::create(
-        b, TypeRange{output.getType(), lse.getType()}, op.getQuery(),
-        op.getKey(), value, ValueRange{output, lse}, op.getOffsets(),
-        op.getSink(), op.getTable(), op.getKeyScale(), op.getValueScale(),
-        op.getAdditive(), op.getScaleAttr(), UnitAttr(), ScheduleAttr());
-    clonePrograms(first);
-    return first;
+    return cloneWith(value, {output, lse});
+  }
+
+  /// The op with other values and outputs, and no program on weights. All else
+  /// stays, but for the schedule: another one may suit it.
+  AttentionOp cloneWith(Value value, ValueRange inits) {
+    AttentionOp copy = clone(b, op, TypeRange(inits), op->getOperands());
+    copy.getValueMutable().assign(value);
+    copy.getInitsMutable().assign(inits);
+    copy.removeScheduleAttr();
+    copy.getProbability().dropAllReferences();
+    copy.getProbability().getBlocks().clear();
+    return copy;
   }
 
   /// `lse`, of the type of scores, in the type of `init`.
@@ -96,12 +102,9 @@ private:
 
   /// Weights from the scores and the log-sum-exp of their row.
   AttentionOp emitSecondPass(Value lse) {
-    auto second = AttentionOp::create(
-        b, TypeRange(op.getOutput().getType()), op.getQuery(), op.getKey(),
-        op.getValue(), op.getOutput(), op.getOffsets(), Value(), op.getTable(),
-        op.getKeyScale(), op.getValueScale(), op.getAdditive(),
-        op.getScaleAttr(), b.getUnitAttr(), ScheduleAttr());
-    clonePrograms(second);
+    AttentionOp second = cloneWith(op.getValue(), op.getOutput());
+    second.getSinkMutable().clear();
+    second.setUnnormalized(true);
     Region &region = second.getScore();
     Type type = op.getProbability().getArgument(0).getType();
     if (region.empty()) {
@@ -130,14 +133,6 @@ private:
     llvm::append_range(arguments, region.getArguments().drop_front());
     Value weight = inlineProgram(b, op.getProbability(), arguments);
     return emitSelectVisible(b, score, weight);
-  }
-
-  void clonePrograms(AttentionOp to) {
-    for (auto [from, region] : {std::pair(&op.getScore(), &to.getScore()),
-                                std::pair(&op.getMask(), &to.getMask())}) {
-      IRMapping mapping;
-      from->cloneInto(region, mapping);
-    }
   }
 
   RewriterBase &rewriter;
