@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LinearAttention.h"
+#include "attn/Codegen/Common/Views.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -110,23 +111,11 @@ LogicalResult LinearAttentionLowering::run() {
 Value LinearAttentionLowering::view(Value memref, ValueRange leading, Value row,
                                     Value rows, OpFoldResult column,
                                     OpFoldResult columns) {
-  MemRefType type = typeOf(memref);
-  Attribute one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), one);
-  for (Value index : leading) {
-    offsets.push_back(getAsOpFoldResult(index));
-    sizes.push_back(one);
-  }
+  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(leading),
+                            sizes(leading.size(), b.getIndexAttr(1));
   llvm::append_values(offsets, getAsOpFoldResult(row), column);
   llvm::append_values(sizes, getAsOpFoldResult(rows), columns);
-  auto extent = [](OpFoldResult size) {
-    return getConstantIntValue(size).value_or(ShapedType::kDynamic);
-  };
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      {extent(getAsOpFoldResult(rows)), extent(columns)}, type, offsets, sizes,
-      strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), memref,
-                                   offsets, sizes, strides);
+  return viewTrailing(b, memref, offsets, sizes, 2);
 }
 
 Value LinearAttentionLowering::viewRows(Value memref, ValueRange leading,

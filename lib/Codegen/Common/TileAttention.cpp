@@ -262,42 +262,27 @@ Value AttentionTiling::viewPart(Value partials, Value batch, Value keyHead,
                                 Value part) {
   auto type = cast<MemRefType>(partials.getType());
   SmallVector<OpFoldResult> offsets{batch, keyHead, part};
-  SmallVector<OpFoldResult> sizes(3, b.getIndexAttr(1)),
-      strides(type.getRank(), b.getIndexAttr(1));
-  SmallVector<int64_t> shape;
+  SmallVector<OpFoldResult> sizes(3, b.getIndexAttr(1));
   for (int64_t d = 3; d < type.getRank(); ++d) {
     offsets.push_back(b.getIndexAttr(0));
     sizes.push_back(b.getIndexAttr(type.getDimSize(d)));
-    shape.push_back(type.getDimSize(d));
   }
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      shape, type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), partials,
-                                   offsets, sizes, strides);
+  return viewTrailing(b, partials, offsets, sizes, type.getRank() - 3);
 }
 
 Value AttentionTiling::viewPartials(Value partials, Value batch, Value keyHead,
                                     Value parts, Value row, int64_t rows,
                                     int64_t columns) {
-  auto type = cast<MemRefType>(partials.getType());
   SmallVector<OpFoldResult> offsets{batch, keyHead, b.getIndexAttr(0),
                                     getAsOpFoldResult(row)};
   SmallVector<OpFoldResult> sizes{b.getIndexAttr(1), b.getIndexAttr(1),
                                   getAsOpFoldResult(parts),
                                   b.getIndexAttr(rows)};
-  SmallVector<int64_t> shape{ShapedType::kDynamic, rows};
-  if (std::optional<int64_t> known = getConstantIntValue(parts))
-    shape[0] = *known;
   if (columns) {
     offsets.push_back(b.getIndexAttr(0));
     sizes.push_back(b.getIndexAttr(columns));
-    shape.push_back(columns);
   }
-  SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      shape, type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), partials,
-                                   offsets, sizes, strides);
+  return viewTrailing(b, partials, offsets, sizes, sizes.size() - 2);
 }
 
 //===----------------------------------------------------------------------===//

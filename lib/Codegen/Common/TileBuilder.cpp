@@ -16,28 +16,22 @@ Value attn::viewRows(ImplicitLocOpBuilder &b, Value memref, ValueRange leading,
                      Value row, Value rows) {
   auto type = cast<MemRefType>(memref.getType());
   Attribute zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), one);
+  SmallVector<OpFoldResult> offsets, sizes;
   for (Value index : leading) {
     offsets.push_back(index);
     sizes.push_back(one);
   }
   offsets.push_back(getAsOpFoldResult(row));
   sizes.push_back(getAsOpFoldResult(rows));
-  SmallVector<int64_t> shape{ShapedType::kDynamic};
-  if (std::optional<int64_t> known = getConstantIntValue(rows))
-    shape[0] = *known;
   for (int64_t d = leading.size() + 1; d < type.getRank(); ++d) {
     offsets.push_back(zero);
     sizes.push_back(
         type.isDynamicDim(d)
             ? OpFoldResult(memref::DimOp::create(b, memref, d).getResult())
             : OpFoldResult(b.getIndexAttr(type.getDimSize(d))));
-    shape.push_back(type.getDimSize(d));
   }
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      shape, type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), memref,
-                                   offsets, sizes, strides);
+  return viewTrailing(b, memref, offsets, sizes,
+                      type.getRank() - leading.size());
 }
 
 Value attn::transpose(ImplicitLocOpBuilder &b, Value memref) {

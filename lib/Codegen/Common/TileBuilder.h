@@ -15,6 +15,7 @@
 
 #include "attn/Analysis/IndexBuilder.h"
 #include "attn/Codegen/Common/MatrixProduct.h"
+#include "attn/Codegen/Common/Views.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
 #include "mlir/IR/PatternMatch.h"
 

@@ -52,12 +52,8 @@ Value KeyBlocksTiling::viewAdditive(Value head) {
   if (type.getRank() == 1)
     return weight;
   SmallVector<OpFoldResult> offsets{head, b.getIndexAttr(0)},
-      sizes{b.getIndexAttr(1), b.getIndexAttr(type.getDimSize(1))},
-      strides(2, b.getIndexAttr(1));
-  auto viewType = memref::SubViewOp::inferRankReducedResultType(
-      type.getDimSize(1), type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, cast<MemRefType>(viewType), weight,
-                                   offsets, sizes, strides);
+      sizes{b.getIndexAttr(1), b.getIndexAttr(type.getDimSize(1))};
+  return viewTrailing(b, weight, offsets, sizes, 1);
 }
 
 Value KeyBlocksTiling::allocateSpread(int64_t columns) {

@@ -81,3 +81,19 @@ func.func @wider_sums(%q: memref<1x1x8x8xf32>, %l: memref<1x1x8xf64>, %r: memref
       schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>)
   return
 }
+
+// -----
+
+// One key, known: the view of its sum drops the batch and the head, and keeps
+// the unit stride of keys.
+// CHECK-LABEL: func.func @one
+// CHECK: memref.subview %{{.*}} : memref<2x2x1xf32, strided<[?, ?, 1], offset: ?>> to memref<1xf32, strided<[1], offset: ?>>
+func.func @one(%q: memref<2x2x5x8xf32>, %k: memref<2x2x1x8xf32>, %c: memref<2x2x1xf32, strided<[?, ?, 1], offset: ?>>) {
+  attn.attention_stats ins(%q, %k : memref<2x2x5x8xf32>, memref<2x2x1x8xf32>) scale 0.125
+      column_sums(%c : memref<2x2x1xf32, strided<[?, ?, 1], offset: ?>>)
+      schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %s : f32
+  }
+  return
+}
