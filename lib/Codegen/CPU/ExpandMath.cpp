@@ -193,6 +193,8 @@ bool isWidened(StringRef name) {
 
 /// Whether a vector of `op` is a library call an element.
 bool isLibraryCall(Operation *op) {
+  if (isa<arith::RemFOp>(op))
+    return isa<VectorType>(op->getResult(0).getType());
   if (!isa<math::MathDialect>(op->getDialect()) ||
       !isa<VectorType>(op->getResult(0).getType()))
     return false;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ImportFunctions.h"
+#include "ScalarOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -26,24 +27,12 @@ LogicalResult attn::importGelu(Node &node) {
   Value input = node.input(0);
   Type element = node.type(0).getElementType();
   Type type = getComputeType(element);
+  const ScalarOp *gelu = findScalarOp("Gelu");
   Value result =
       node.build.map(node.build.sizes(input), element, input, [&](LoopBody &b) {
         Value x = b.cast(b.inputs[0], type);
-        auto constant = [&](double value) { return b.constant(type, value); };
-        Value curve;
-        if (approximate == "none") {
-          // x / 2 (1 + erf(x / sqrt(2)))
-          curve = math::ErfOp::create(b.builder, b.loc,
-                                      b.mul(x, constant(M_SQRT1_2)));
-        } else {
-          // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-          Value cube = b.mul(b.mul(x, x), x);
-          Value inner = b.add(x, b.mul(constant(0.044715), cube));
-          curve = math::TanhOp::create(
-              b.builder, b.loc, b.mul(constant(M_2_SQRTPI * M_SQRT1_2), inner));
-        }
-        Value half = b.mul(x, constant(0.5));
-        return b.cast(b.mul(half, b.add(curve, constant(1.0))), element);
+        return b.cast(gelu->onFloats(b, x, {approximate == "tanh" ? 1.0 : 0.0}),
+                      element);
       });
   return node.setOutput(0, result);
 }

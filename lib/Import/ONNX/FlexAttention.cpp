@@ -76,10 +76,11 @@ FailureOr<Value> mapScores(Node &node, const Subprogram &program, Value scores,
   if (failed(emitRegion(
           node, map.getScore(), {type, index, index, index, index},
           [&](ScalarBuilder build, Block &block) -> Value {
-            Value score = castScalar(build, block.getArgument(0), element);
+            Value score =
+                castScalar(build, block.getArgument(0), type, element);
             score = program.emitScore(build, score,
                                       block.getArguments().drop_front());
-            return score ? castScalar(build, score, type) : Value();
+            return score ? castScalar(build, score, element, type) : Value();
           })))
     return failure();
   return map.getResult();

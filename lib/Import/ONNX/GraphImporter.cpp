@@ -139,7 +139,8 @@ LogicalResult GraphImporter::importInitializers() {
     Location loc = locate("initializer " + quoteName(tensor.name()));
     if (tensor.name().empty())
       return error() << "an initializer has no name";
-    auto elements = readTensor(&context, tensor, source.folder);
+    auto elements = readTensor(getElementType(&context, tensor.data_type()),
+                               tensor, source.folder);
     if (!elements)
       return mlir::emitError(loc)
              << cast<NameLoc>(loc).getName().getValue() << ": "

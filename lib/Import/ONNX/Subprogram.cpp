@@ -63,7 +63,7 @@ Value Subprogram::emitVisible(ScalarBuilder build, ValueRange position) const {
     if (!term)
       return {};
     if (!shownWhen)
-      term = findScalarOp("Not")->onBooleans(build, term);
+      term = findScalarOp("Not")->onBooleans(build, term, {});
     visible = visible ? build.logicalAnd(visible, term) : term;
   }
   return visible;
@@ -98,14 +98,39 @@ const Program *Subprogram::fail(const onnx::NodeProto &proto,
 Program &Subprogram::add() { return programs.emplace_back(); }
 
 Type attn::programType(Type element) {
-  return element.isInteger(64) ? Type(IndexType::get(element.getContext()))
-                               : element;
+  return element.isSignlessInteger(64)
+             ? Type(IndexType::get(element.getContext()))
+             : element;
+}
+
+Type attn::getProgramType(MLIRContext *context, int32_t dataType) {
+  auto unsignedType = [&](unsigned bits) {
+    return IntegerType::get(context, bits, IntegerType::Unsigned);
+  };
+  switch (dataType) {
+  case onnx::TensorProto::UINT8:
+    return unsignedType(8);
+  case onnx::TensorProto::UINT16:
+    return unsignedType(16);
+  case onnx::TensorProto::UINT32:
+    return unsignedType(32);
+  case onnx::TensorProto::UINT64:
+    return unsignedType(64);
+  case onnx::TensorProto::INT16:
+    return IntegerType::get(context, 16);
+  }
+  Type element = getElementType(context, dataType);
+  return element ? programType(element) : Type();
 }
 
 const Program *Subprogram::addConstant(const onnx::TensorProto &tensor,
                                        StringRef what) {
   // Data beside the model is for weights.
-  auto elements = readTensor(node.getContext(), tensor, /*folder=*/"");
+  Type element = getProgramType(node.getContext(), tensor.data_type());
+  Type stored = element && element.isIndex() ? node.builder().getI64Type()
+                : element                    ? getScalarType(element)
+                                             : Type();
+  auto elements = readTensor(stored, tensor, /*folder=*/"");
   if (!elements) {
     error() << what << ": " << llvm::toString(elements.takeError());
     return nullptr;
@@ -114,7 +139,7 @@ const Program *Subprogram::addConstant(const onnx::TensorProto &tensor,
   auto type = cast<RankedTensorType>(contents.getType());
   Program *program = &add();
   if (contents.isSplat() || type.getNumElements() == 1) {
-    program->element = programType(type.getElementType());
+    program->element = element;
     auto value = contents.isSplat() ? contents.getSplatValue<TypedAttr>()
                                     : *contents.value_begin<TypedAttr>();
     if (auto number = dyn_cast<FloatAttr>(value)) {
@@ -131,21 +156,27 @@ const Program *Subprogram::addConstant(const onnx::TensorProto &tensor,
     Value constant =
         arith::ConstantOp::create(node.builder(), node.getLoc(), contents);
     programs.pop_back();
-    program = const_cast<Program *>(addCapture(constant));
+    program = const_cast<Program *>(addCapture(constant, element));
   }
   program->shape.clear();
   for (int64_t size : type.getShape())
     program->shape.push_back({size, -1});
-  if (type.getElementType().isInteger(64) && type.getRank() <= 1 &&
+  if (element.isIntOrIndex() && !element.isInteger(1) && type.getRank() <= 1 &&
       type.getNumElements() <= kMaxKnownIntegers) {
     program->integers.emplace();
-    for (const APInt &value : contents.getValues<APInt>())
-      program->integers->push_back({value.getSExtValue(), -1});
+    for (const APInt &value : contents.getValues<APInt>()) {
+      APSInt number(value, element.isUnsignedInteger());
+      if (!number.isRepresentableByInt64()) {
+        program->integers.reset();
+        break;
+      }
+      program->integers->push_back({number.getExtValue(), -1});
+    }
   }
   return program;
 }
 
-const Program *Subprogram::addCapture(Value value) {
+const Program *Subprogram::addCapture(Value value, Type element) {
   auto type = cast<RankedTensorType>(value.getType());
   Program &program = add();
   for (auto [d, size] : llvm::enumerate(type.getShape())) {
@@ -156,26 +187,36 @@ const Program *Subprogram::addCapture(Value value) {
     }
     program.shape.push_back({size, -1});
   }
-  program.element = programType(type.getElementType());
-  Type element = program.element;
-  program.at = [value, element](Evaluator &e, ArrayRef<Value> indices) {
-    return castScalar(e.build, e.build.load(value, indices), element);
+  program.element = element;
+  bool isIndex = element.isIndex();
+  program.at = [value, isIndex](Evaluator &e, ArrayRef<Value> indices) {
+    Value loaded = e.build.load(value, indices);
+    return isIndex ? e.build.toIndex(loaded) : loaded;
   };
   return &program;
 }
 
-const Program *Subprogram::lookup(const onnx::NodeProto &proto, int input) {
+std::optional<const Program *> Subprogram::lookup(const onnx::NodeProto &proto,
+                                                  int input) {
   const std::string &name = proto.input(input);
-  if (const Program *program = values.lookup(name))
-    return program;
-  if (Value outer = node.lookup(name)) {
-    const Program *program = addCapture(outer);
-    if (program)
-      values[name] = program;
-    return program;
+  if (name.empty())
+    return nullptr;
+  const Program *program = values.lookup(name);
+  if (!program) {
+    Value outer = node.lookup(name);
+    if (!outer) {
+      error(proto) << "no input, initializer or earlier node defines "
+                   << quoteName(name);
+      return std::nullopt;
+    }
+    program = addCapture(
+        outer,
+        programType(cast<RankedTensorType>(outer.getType()).getElementType()));
+    if (!program)
+      return std::nullopt;
+    values[name] = program;
   }
-  return fail(proto, "no input, initializer or earlier node defines " +
-                         quoteName(name));
+  return program;
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,9 +294,10 @@ LogicalResult Subprogram::readNode(const onnx::NodeProto &proto) {
     return error(proto) << "expected one output, got " << proto.output_size();
   SmallVector<const Program *> inputs;
   for (int i = 0; i < proto.input_size(); ++i) {
-    inputs.push_back(lookup(proto, i));
-    if (!inputs.back())
+    auto program = lookup(proto, i);
+    if (!program)
       return failure();
+    inputs.push_back(*program);
   }
   struct Reader {
     StringRef name;
@@ -265,10 +307,15 @@ LogicalResult Subprogram::readNode(const onnx::NodeProto &proto) {
   };
   static const Reader readers[] = {
       {"Cast", 1, 1, &Subprogram::readCast},
+      {"CastLike", 2, 2, &Subprogram::readCastLike},
+      {"Constant", 0, 0, &Subprogram::readConstant},
       {"Gather", 2, 2, &Subprogram::readGather},
+      {"Identity", 1, 1, &Subprogram::readIdentity},
       {"Range", 3, 3, &Subprogram::readRange},
       {"Reshape", 2, 2, &Subprogram::readReshape},
       {"Shape", 1, 1, &Subprogram::readShape},
+      {"Squeeze", 1, 2, &Subprogram::readSqueeze},
+      {"Transpose", 1, 1, &Subprogram::readTranspose},
       {"Unsqueeze", 2, 2, &Subprogram::readUnsqueeze},
       {"Where", 3, 3, &Subprogram::readWhere},
   };
@@ -276,18 +323,14 @@ LogicalResult Subprogram::readNode(const onnx::NodeProto &proto) {
   const Reader *reader = llvm::find_if(readers, [&](const Reader &reader) {
     return reader.name == proto.op_type();
   });
-  int count = proto.input_size();
-  if (proto.op_type() == "Identity" && count == 1) {
-    program = inputs[0];
-  } else if (proto.op_type() == "Constant" && count == 0) {
-    if (proto.attribute_size() != 1 ||
-        proto.attribute(0).type() != onnx::AttributeProto::TENSOR)
-      return error(proto) << "expected the attribute 'value', a tensor";
-    program = addConstant(proto.attribute(0).t(), quoteName(proto.output(0)));
-  } else if (reader != std::end(readers)) {
+  if (reader != std::end(readers)) {
+    int count = proto.input_size();
     if (count < reader->minInputs || count > reader->maxInputs)
       return error(proto) << "expected " << reader->minInputs << " inputs, got "
                           << count;
+    if (int missing = llvm::find(inputs, nullptr) - inputs.begin();
+        missing < count)
+      return error(proto) << "input " << missing << " must not be left out";
     program = (this->*reader->read)(proto, inputs);
   } else {
     program = readElementwise(proto, inputs);

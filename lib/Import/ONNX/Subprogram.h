@@ -38,8 +38,10 @@ struct Extent {
 };
 
 class Evaluator;
+struct ScalarOp;
 
-/// One tensor of a subgraph. `int64` elements are of type `index`.
+/// One tensor of a subgraph. `int64` elements are of type `index`, those of
+/// unsigned types are held in integers without a sign.
 struct Program {
   llvm::SmallVector<Extent> shape;
   mlir::Type element;
@@ -90,6 +92,13 @@ broadcastIndices(Evaluator &evaluator, llvm::ArrayRef<Extent> from,
 
 /// The type of elements of programs: `index` for i64.
 mlir::Type programType(mlir::Type element);
+/// That of a TensorProto.DataType, or null.
+mlir::Type getProgramType(mlir::MLIRContext *context, int32_t dataType);
+
+/// An integer attribute, or the default; nothing when it is of another type.
+std::optional<int64_t> readInt(const onnx::NodeProto &proto,
+                               llvm::StringRef name, int64_t defaultValue);
+std::string stringify(llvm::ArrayRef<Extent> shape);
 
 class Subprogram {
 public:
@@ -122,11 +131,16 @@ private:
   const Program *fail(const onnx::NodeProto &proto,
                       const llvm::Twine &text) const;
 
-  const Program *lookup(const onnx::NodeProto &proto, int input);
+  /// Null in the program's place for an input that is left out.
+  std::optional<const Program *> lookup(const onnx::NodeProto &proto,
+                                        int input);
   Program &add();
   const Program *addConstant(const onnx::TensorProto &tensor,
                              llvm::StringRef what);
-  const Program *addCapture(mlir::Value value);
+  /// A tensor of the outer graph, or a constant, whose elements are of type
+  /// `element`.
+  const Program *addCapture(mlir::Value value, mlir::Type element);
+  const Program *addCast(const Program *source, mlir::Type element);
   /// A list, or single number, of known integers and extents.
   const Program *addKnown(llvm::ArrayRef<Extent> integers,
                           llvm::ArrayRef<Extent> shape);
@@ -134,6 +148,16 @@ private:
   mlir::LogicalResult readNode(const onnx::NodeProto &proto);
   const Program *readElementwise(const onnx::NodeProto &proto,
                                  llvm::ArrayRef<const Program *> inputs);
+  const Program *readConstant(const onnx::NodeProto &proto,
+                              llvm::ArrayRef<const Program *> inputs);
+  const Program *readIdentity(const onnx::NodeProto &proto,
+                              llvm::ArrayRef<const Program *> inputs);
+  const Program *readCastLike(const onnx::NodeProto &proto,
+                              llvm::ArrayRef<const Program *> inputs);
+  const Program *readTranspose(const onnx::NodeProto &proto,
+                               llvm::ArrayRef<const Program *> inputs);
+  const Program *readSqueeze(const onnx::NodeProto &proto,
+                             llvm::ArrayRef<const Program *> inputs);
   const Program *readCast(const onnx::NodeProto &proto,
                           llvm::ArrayRef<const Program *> inputs);
   const Program *readGather(const onnx::NodeProto &proto,
@@ -154,6 +178,19 @@ private:
   std::optional<llvm::SmallVector<Extent>>
   broadcast(const onnx::NodeProto &proto,
             llvm::ArrayRef<const Program *> inputs);
+  /// Which of `rank` dimensions the axes name; nothing after an error.
+  std::optional<llvm::SmallVector<bool>>
+  readAxes(const onnx::NodeProto &proto, const Program &axes, int64_t rank);
+  /// Elements of a tensor at indices that are computed.
+  const Program *gather(const Program &data, const Program &index,
+                        int64_t axis);
+  /// The numbers of the attributes that `op` has, or their defaults.
+  std::optional<llvm::SmallVector<double>>
+  readAttributes(const onnx::NodeProto &proto, const ScalarOp &op);
+  /// Whether the second input is what `op` needs for integers.
+  mlir::LogicalResult checkSecondInput(const onnx::NodeProto &proto,
+                                       const ScalarOp &op,
+                                       const Program &input);
 
   Node &node;
   llvm::StringRef attribute;

@@ -153,8 +153,14 @@ llvm::Expected<std::vector<char>> readField(const onnx::TensorProto &tensor,
     return pack<int64_t>("int64_data", tensor.int64_data(), count);
   case onnx::TensorProto::INT32:
     return pack<int32_t>("int32_data", tensor.int32_data(), count);
+  case onnx::TensorProto::UINT32:
+    return pack<uint32_t>("uint64_data", tensor.uint64_data(), count);
+  case onnx::TensorProto::UINT64:
+    return pack<uint64_t>("uint64_data", tensor.uint64_data(), count);
   case onnx::TensorProto::FLOAT16:
   case onnx::TensorProto::BFLOAT16:
+  case onnx::TensorProto::INT16:
+  case onnx::TensorProto::UINT16:
     return pack<uint16_t>("int32_data", tensor.int32_data(), count);
   default:
     return pack<int8_t>("int32_data", tensor.int32_data(), count);
@@ -170,10 +176,8 @@ DenseElementsAttr makeElements(RankedTensorType type, ArrayRef<char> bytes) {
 
 } // namespace
 
-llvm::Expected<DenseElementsAttr> attn::readTensor(MLIRContext *context,
-                                                   const onnx::TensorProto &t,
-                                                   StringRef folder) {
-  Type element = getElementType(context, t.data_type());
+llvm::Expected<DenseElementsAttr>
+attn::readTensor(Type element, const onnx::TensorProto &t, StringRef folder) {
   if (!element)
     return makeError("element type {0} is not supported",
                      stringifyDataType(t.data_type()));

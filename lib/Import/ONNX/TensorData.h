@@ -15,10 +15,11 @@
 
 namespace attn {
 
-/// The tensor's elements: from the typed field, from `raw_data`, or from a file
-/// below `folder`. Without a folder, external data is an error.
+/// The tensor's elements as those of type `element`, which is null when there
+/// is none: from the typed field, from `raw_data`, or from a file below
+/// `folder`. Without a folder, external data is an error.
 llvm::Expected<mlir::DenseElementsAttr>
-readTensor(mlir::MLIRContext *context, const onnx::TensorProto &tensor,
+readTensor(mlir::Type element, const onnx::TensorProto &tensor,
            llvm::StringRef folder);
 
 } // namespace attn

@@ -36,6 +36,22 @@ func.func @weights_are_an_argument(%p: tensor<1x1x?x?xf32>, %v: tensor<1x1x?x8xf
 
 // -----
 
+// CHECK-LABEL: func.func @weights_are_mapped
+// REMARK: Function=weights_are_mapped | Reason="the weights pass through 'attn.score_map', which gives hidden pairs weights too; attn.probability_map does not"
+func.func @weights_are_mapped(%q: tensor<1x1x?x8xf32>, %k: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %k : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s : tensor<1x1x?x?xf32>
+  %m = attn.score_map %p : tensor<1x1x?x?xf32> {
+  ^bb0(%w: f32, %b: index, %h: index, %i: index, %j: index):
+    %n = math.cos %w : f32
+    attn.yield %n : f32
+  }
+  %o = attn.weighted_sum %m, %k : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @scores_are_an_argument
 // REMARK: Function=scores_are_an_argument | Reason="the scores are an argument, not a product of attn.qk"
 func.func @scores_are_an_argument(%s: tensor<1x1x?x?xf32>, %v: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {

@@ -90,6 +90,11 @@ FailureOr<AttentionChain> attn::matchAttentionChain(Operation *op) {
   Value weights = op->getOperand(0);
   while (!chain.softmax) {
     Operation *producer = weights.getDefiningOp();
+    // As prob_mod of ONNX: a hidden pair's new weight may be any number, and
+    // then all pairs count.
+    if (isa_and_nonnull<ScoreMapOp>(producer))
+      return missed("the weights pass through 'attn.score_map', which gives "
+                    "hidden pairs weights too; attn.probability_map does not");
     if (!isa_and_nonnull<MaskedSoftmaxOp, ProbabilityMapOp, DropoutOp>(
             producer))
       return missed("the weights do not come from attn.masked_softmax");
