@@ -86,6 +86,130 @@ FailureOr<Value> mapScores(Node &node, const Subprogram &program, Value scores,
   return map.getResult();
 }
 
+/// `value` with the extent `size` in dimension `d`: checked at entry.
+Value withExtent(Node &node, Value value, int64_t d, int64_t size) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  if (!ShapedType::isDynamic(shape[d]))
+    return value;
+  shape[d] = size;
+  return tensor::CastOp::create(node.builder(), node.getLoc(),
+                                type.clone(shape), value);
+}
+
+/// One FlexAttention. Subgraphs may need extents that the inputs have at run
+/// time only; then these become static, and the subgraphs are read again.
+class FlexAttention {
+public:
+  FlexAttention(Node &node, const onnx::GraphProto *scoreGraph,
+                const onnx::GraphProto *weightGraph, double scale, Type element)
+      : node(node), scoreGraph(scoreGraph), weightGraph(weightGraph),
+        scale(scale), element(element), query(node.input(Q)),
+        key(node.input(K)), value(node.input(V)) {}
+
+  LogicalResult import() {
+    // Each round makes one of four extents static.
+    while (true) {
+      Operation *last = lastOp();
+      std::optional<Extent> needed;
+      if (succeeded(tryImport(needed)))
+        return success();
+      if (!needed)
+        return failure();
+      while (lastOp() != last)
+        lastOp()->erase();
+      makeStatic(*needed);
+    }
+  }
+
+private:
+  /// The op after which new ones come, or null.
+  Operation *lastOp() {
+    OpBuilder &builder = node.builder();
+    Block::iterator point = builder.getInsertionPoint();
+    return point == builder.getInsertionBlock()->begin() ? nullptr
+                                                         : &*std::prev(point);
+  }
+
+  LogicalResult tryImport(std::optional<Extent> &needed) {
+    auto shapeOf = [](Value tensor) {
+      return cast<RankedTensorType>(tensor.getType()).getShape();
+    };
+    int64_t shape[] = {shapeOf(query)[0], shapeOf(query)[1], shapeOf(query)[2],
+                       shapeOf(key)[2]};
+    // Asked of the inputs: the scores must have no other use.
+    Value extents[] = {node.build.dim(query, 0), node.build.dim(query, 1),
+                       node.build.dim(query, 2), node.build.dim(key, 2)};
+    Subprogram scoreProgram(node, "score_mod", shape, extents, element);
+    Subprogram weightProgram(node, "prob_mod", shape, extents, element);
+    if (scoreGraph && failed(scoreProgram.read(*scoreGraph, /*hides=*/true))) {
+      needed = scoreProgram.getNeededExtent();
+      return failure();
+    }
+    if (weightGraph &&
+        failed(weightProgram.read(*weightGraph, /*hides=*/false))) {
+      needed = weightProgram.getNeededExtent();
+      return failure();
+    }
+    return build(scoreProgram, weightProgram);
+  }
+
+  void makeStatic(const Extent &extent) {
+    int64_t d = extent.dim, size = extent.value;
+    if (d != 3)
+      query = withExtent(node, query, d, size);
+    if (d == 0 || d == 3) {
+      key = withExtent(node, key, d == 0 ? 0 : 2, size);
+      value = withExtent(node, value, d == 0 ? 0 : 2, size);
+    }
+  }
+
+  LogicalResult build(const Subprogram &scoreProgram,
+                      const Subprogram &weightProgram) {
+    OpBuilder &builder = node.builder();
+    Location loc = node.getLoc();
+    Value scores = QKOp::create(builder, loc, query, key);
+    scores =
+        ScaleOp::create(builder, loc, scores, builder.getF64FloatAttr(scale));
+    if (scoreGraph) {
+      FailureOr<Value> mapped = mapScores(node, scoreProgram, scores, element);
+      if (failed(mapped))
+        return failure();
+      scores = *mapped;
+    }
+    auto softmax = MaskedSoftmaxOp::create(
+        builder, loc, scores.getType(), scores, /*offset=*/Value(),
+        /*prefix=*/Value(), /*lengths=*/Value(), /*query_segments=*/Value(),
+        /*key_segments=*/Value(), /*mask=*/Value(), /*sink=*/Value(),
+        /*causal=*/false, AlignmentAttr(), DenseI64ArrayAttr());
+    Type index = builder.getIndexType();
+    if (scoreProgram.hidesPairs() &&
+        failed(emitRegion(
+            node, softmax.getVisible(), {index, index, index, index},
+            [&](ScalarBuilder build, Block &block) {
+              return scoreProgram.emitVisible(build, block.getArguments());
+            })))
+      return failure();
+    Value weights = softmax.getResult();
+    if (weightGraph) {
+      FailureOr<Value> mapped =
+          mapScores(node, weightProgram, weights, element);
+      if (failed(mapped))
+        return failure();
+      weights = *mapped;
+    }
+    Value result = WeightedSumOp::create(builder, loc, weights, value);
+    return node.setOutput(0, result);
+  }
+
+  Node &node;
+  const onnx::GraphProto *scoreGraph, *weightGraph;
+  double scale;
+  /// The type that subgraphs compute in.
+  Type element;
+  Value query, key, value;
+};
+
 } // namespace
 
 LogicalResult attn::importFlexAttention(Node &node) {
@@ -103,50 +227,8 @@ LogicalResult attn::importFlexAttention(Node &node) {
                           << *precision;
   }
 
-  OpBuilder &builder = node.builder();
-  Location loc = node.getLoc();
   double size = node.type(Q).getDimSize(3);
-  Value scores = QKOp::create(builder, loc, node.input(Q), node.input(K));
-  scores = ScaleOp::create(
-      builder, loc, scores,
-      builder.getF64FloatAttr(scale.value_or(1.0 / std::sqrt(size))));
-  // Asked of the inputs: the scores must have no other use.
-  Value extents[] = {
-      node.build.dim(node.input(Q), 0), node.build.dim(node.input(Q), 1),
-      node.build.dim(node.input(Q), 2), node.build.dim(node.input(K), 2)};
-  auto shape = cast<RankedTensorType>(scores.getType()).getShape();
-  Subprogram scoreProgram(node, "score_mod", shape, extents, element);
-  if (scoreGraph) {
-    if (failed(scoreProgram.read(*scoreGraph, /*hides=*/true)))
-      return failure();
-    FailureOr<Value> mapped = mapScores(node, scoreProgram, scores, element);
-    if (failed(mapped))
-      return failure();
-    scores = *mapped;
-  }
-  auto softmax = MaskedSoftmaxOp::create(
-      builder, loc, scores.getType(), scores, /*offset=*/Value(),
-      /*prefix=*/Value(), /*lengths=*/Value(), /*query_segments=*/Value(),
-      /*key_segments=*/Value(), /*mask=*/Value(), /*sink=*/Value(),
-      /*causal=*/false, AlignmentAttr(), DenseI64ArrayAttr());
-  Type index = builder.getIndexType();
-  if (scoreProgram.hidesPairs() &&
-      failed(emitRegion(
-          node, softmax.getVisible(), {index, index, index, index},
-          [&](ScalarBuilder build, Block &block) {
-            return scoreProgram.emitVisible(build, block.getArguments());
-          })))
-    return failure();
-  Value weights = softmax.getResult();
-  if (weightGraph) {
-    Subprogram weightProgram(node, "prob_mod", shape, extents, element);
-    if (failed(weightProgram.read(*weightGraph, /*hides=*/false)))
-      return failure();
-    FailureOr<Value> mapped = mapScores(node, weightProgram, weights, element);
-    if (failed(mapped))
-      return failure();
-    weights = *mapped;
-  }
-  Value result = WeightedSumOp::create(builder, loc, weights, node.input(V));
-  return node.setOutput(0, result);
+  return FlexAttention(node, scoreGraph, weightGraph,
+                       scale.value_or(1.0 / std::sqrt(size)), element)
+      .import();
 }

@@ -309,6 +309,7 @@ LogicalResult Subprogram::readNode(const onnx::NodeProto &proto) {
       {"Cast", 1, 1, &Subprogram::readCast},
       {"CastLike", 2, 2, &Subprogram::readCastLike},
       {"Constant", 0, 0, &Subprogram::readConstant},
+      {"Expand", 2, 2, &Subprogram::readExpand},
       {"Gather", 2, 2, &Subprogram::readGather},
       {"Identity", 1, 1, &Subprogram::readIdentity},
       {"Range", 3, 3, &Subprogram::readRange},

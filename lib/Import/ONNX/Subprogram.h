@@ -114,6 +114,11 @@ public:
   /// program but hidden pairs.
   mlir::LogicalResult read(const onnx::GraphProto &graph, bool hides);
 
+  /// After a failure without a message: dimension `dim` of the scores, which is
+  /// known at run time only, must be `value`, as a static tensor is broadcast
+  /// with it.
+  const std::optional<Extent> &getNeededExtent() const { return needed; }
+
   /// Whether some pairs become -inf by their positions alone: they are hidden.
   bool hidesPairs() const { return !conditions.empty(); }
   /// Whether the scores that are not hidden stay what they are.
@@ -160,6 +165,8 @@ private:
                              llvm::ArrayRef<const Program *> inputs);
   const Program *readCast(const onnx::NodeProto &proto,
                           llvm::ArrayRef<const Program *> inputs);
+  const Program *readExpand(const onnx::NodeProto &proto,
+                            llvm::ArrayRef<const Program *> inputs);
   const Program *readGather(const onnx::NodeProto &proto,
                             llvm::ArrayRef<const Program *> inputs);
   const Program *readRange(const onnx::NodeProto &proto,
@@ -175,6 +182,8 @@ private:
   /// `source` with the extents `shape`, which differ by extents of 1 only.
   const Program *reshape(const onnx::NodeProto &proto, const Program &source,
                          llvm::ArrayRef<Extent> shape);
+  /// The shape that the inputs have together. Nothing after an error, and where
+  /// an extent is needed.
   std::optional<llvm::SmallVector<Extent>>
   broadcast(const onnx::NodeProto &proto,
             llvm::ArrayRef<const Program *> inputs);
@@ -201,6 +210,7 @@ private:
   std::deque<Program> programs;
   llvm::StringMap<const Program *> values;
   const Program *result = nullptr;
+  std::optional<Extent> needed;
   llvm::SmallVector<std::pair<const Program *, bool>> conditions;
 };
 

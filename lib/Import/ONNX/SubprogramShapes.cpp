@@ -46,6 +46,10 @@ Subprogram::broadcast(const onnx::NodeProto &proto,
       if (a.isKnown(1))
         a = b;
       else if (!b.isKnown(1) && a != b) {
+        if ((a.dim < 0) != (b.dim < 0)) {
+          needed = a.dim < 0 ? Extent{a.value, b.dim} : Extent{b.value, a.dim};
+          return std::nullopt;
+        }
         error(proto) << "shapes " << stringify(shape) << " and "
                      << stringify(other) << " do not broadcast";
         return std::nullopt;
@@ -334,6 +338,32 @@ const Program *Subprogram::readTranspose(const onnx::NodeProto &proto,
     for (auto [d, index] : llvm::zip_equal(order, indices))
       used[d] = index;
     return e.element(*source, used);
+  };
+  return &program;
+}
+
+const Program *Subprogram::readExpand(const onnx::NodeProto &proto,
+                                      ArrayRef<const Program *> inputs) {
+  const auto &sizes = inputs[1]->integers;
+  if (!sizes || inputs[1]->shape.size() != 1)
+    return fail(proto, "the shape must be known");
+  for (const Extent &size : *sizes)
+    if (size.value < 0)
+      return fail(proto,
+                  "the shape must not be negative, got " + Twine(size.value));
+  // Broadcast with a tensor of that shape.
+  Program asked;
+  asked.shape = *sizes;
+  const Program *source = inputs[0];
+  auto shape = broadcast(proto, {source, &asked});
+  if (!shape)
+    return nullptr;
+  Program &program = add();
+  program.shape = *shape;
+  program.element = source->element;
+  program.usesScores = source->usesScores;
+  program.at = [source](Evaluator &e, ArrayRef<Value> indices) {
+    return e.element(*source, broadcastIndices(e, source->shape, indices));
   };
   return &program;
 }
