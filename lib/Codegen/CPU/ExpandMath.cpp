@@ -191,7 +191,7 @@ bool isWidened(StringRef name) {
          name == math::CosOp::getOperationName();
 }
 
-/// Whether a vector of `op` is a library call an element.
+/// Whether a vector of `op` is a library call an element. So is `fmod`.
 bool isLibraryCall(Operation *op) {
   if (isa<arith::RemFOp>(op))
     return isa<VectorType>(op->getResult(0).getType());

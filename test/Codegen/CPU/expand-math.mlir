@@ -101,6 +101,13 @@ func.func private @power_task_0(%x: vector<8xf32>, %y: f32) -> (vector<8xf32>, f
   %w = math.powf %y, %y : f32
   return %z, %w : vector<8xf32>, f32
 }
+// REMARK: Function=rest {{.*}}arith.remf is one library call for each pair of query and key
+// CHECK-LABEL: func.func @rest
+func.func @rest(%x: vector<8xf32>, %y: f32) -> (vector<8xf32>, f32) {
+  %z = arith.remf %x, %x : vector<8xf32>
+  %w = arith.remf %y, %y : f32
+  return %z, %w : vector<8xf32>, f32
+}
 }
 
 // -----
