@@ -102,7 +102,7 @@ const Program *Subprogram::readElementwise(const onnx::NodeProto &proto,
   unsigned firstScalar = op->maxInputs - op->scalars.size();
   SmallVector<const Program *> operands(inputs);
   for (auto [i, input] : llvm::enumerate(inputs)) {
-    if (!input && i < op->minInputs)
+    if (!input && i < firstScalar)
       return fail(proto, "input " + Twine(i) + " must not be left out");
     if (input && i >= firstScalar && !input->shape.empty())
       return fail(proto, op->scalars[i - firstScalar] +

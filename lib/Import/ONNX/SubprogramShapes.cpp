@@ -10,7 +10,6 @@
 #include "Subprogram.h"
 #include "attn/Support/Error.h"
 #include "attn/Support/HostTensor.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -323,7 +322,9 @@ const Program *Subprogram::readTranspose(const onnx::NodeProto &proto,
   for (const onnx::AttributeProto &attribute : proto.attribute())
     if (attribute.name() == "perm")
       order.assign(attribute.ints().begin(), attribute.ints().end());
-  if (static_cast<int64_t>(order.size()) != rank || !isPermutationVector(order))
+  SmallVector<int64_t> sorted(order);
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
     return fail(proto,
                 "perm must be a permutation of " + Twine(rank) + " dimensions");
   Program &program = add();
