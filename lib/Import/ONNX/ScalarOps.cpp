@@ -73,28 +73,27 @@ Value absoluteInteger(ScalarBuilder &b, ValueRange x, Numbers) {
                                 negateInteger(b, x, {}));
 }
 
-/// The lowest number has no quotient by -1 that is no trap; its negation wraps.
-Value divideSigned(ScalarBuilder &b, ValueRange x, Numbers) {
-  if (auto divisor = getKnownInteger(x[1]); divisor && divisor->isAllOnes())
-    return negateInteger(b, x, {});
-  return arith::DivSIOp::create(b.builder, b.loc, x[0], x[1]);
-}
-
 /// The remainder: of the divisor's sign, or with the attribute `fmod` of the
 /// dividend's.
 Value moduloSigned(ScalarBuilder &b, ValueRange x, Numbers attributes) {
   Value zero = integerConstant(b, x[0].getType(), 0);
-  auto divisor = getKnownInteger(x[1]);
-  if (divisor && divisor->isAllOnes())
-    return zero;
   Value rest = arith::RemSIOp::create(b.builder, b.loc, x[0], x[1]);
   if (attributes[0] != 0)
     return rest;
-  bool isNegative = divisor && divisor->isNegative();
-  Value isWrong = arith::CmpIOp::create(b.builder, b.loc,
-                                        isNegative ? arith::CmpIPredicate::sgt
-                                                   : arith::CmpIPredicate::slt,
-                                        rest, zero);
+  auto compare = [&](arith::CmpIPredicate predicate, Value number) -> Value {
+    return arith::CmpIOp::create(b.builder, b.loc, predicate, number, zero);
+  };
+  auto divisor = getKnownInteger(x[1]);
+  Value isWrong;
+  if (divisor)
+    isWrong = compare(divisor->isNegative() ? arith::CmpIPredicate::sgt
+                                            : arith::CmpIPredicate::slt,
+                      rest);
+  else // neither 0 nor of the divisor's sign
+    isWrong = arith::AndIOp::create(
+        b.builder, b.loc, compare(arith::CmpIPredicate::ne, rest),
+        compare(arith::CmpIPredicate::slt,
+                arith::XOrIOp::create(b.builder, b.loc, rest, x[1])));
   Value wrapped = arith::AddIOp::create(b.builder, b.loc, rest, x[1]);
   return b.select(isWrong, wrapped, rest);
 }
@@ -269,7 +268,7 @@ const ScalarOp table[] = {
      SecondInput::Any,
      {},
      kBounds},
-    {"Div", 2, 2, emitBinary<arith::DivFOp>, divideSigned,
+    {"Div", 2, 2, emitBinary<arith::DivFOp>, emitBinary<arith::DivSIOp>,
      emitBinary<arith::DivUIOp>, nullptr, false, SecondInput::Divisor},
     {"Equal", 2, 2, compareFloats<FP::OEQ>, compareIntegers<IP::eq>,
      compareIntegers<IP::eq>, compareIntegers<IP::eq>, true},

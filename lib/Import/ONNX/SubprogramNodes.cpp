@@ -74,9 +74,8 @@ LogicalResult Subprogram::checkSecondInput(const onnx::NodeProto &proto,
   const auto &known = input.integers;
   bool isKnown = known && known->size() == 1 && known->front().dim < 0;
   int64_t value = isKnown ? known->front().value : 0;
-  if (op.second == SecondInput::Divisor && value == 0)
-    return error(proto)
-           << "the divisor of integers must be a known number other than 0";
+  if (op.second == SecondInput::Divisor && isKnown && value == 0)
+    return error(proto) << "the divisor of integers is 0";
   if (op.second == SecondInput::Exponent && (!isKnown || value < 0))
     return error(proto)
            << "the exponent of integers must be a known number from 0";
