@@ -25,10 +25,16 @@ using namespace attn;
 
 namespace {
 
-/// What a row of the accumulator is multiplied by, and its log-sum-exp. Rows in
-/// lanes, or one row as a scalar.
+/// `log` above `max`, and rounded the log-sum-exp. Rows in lanes, or one row as
+/// a scalar.
+struct LogSumExp {
+  Value max, log, rounded;
+};
+
+/// What a row of the accumulator is multiplied by, and its log-sum-exp.
 struct Normalization {
-  Value factor, logSumExp;
+  Value factor;
+  LogSumExp logSumExp;
 };
 
 /// `x`, but 0 in empty rows; `empty` is null where rows have no sum.
@@ -70,9 +76,41 @@ Normalization includeSink(ImplicitLocOpBuilder &b, Value max, Value sum,
                                       select(sinkIsMax, one, weight));
   Value factor =
       select(empty, none, arith::DivFOp::create(b, keys, total).getResult());
-  Value logSumExp = arith::AddFOp::create(b, select(sinkIsMax, sink, max),
-                                          math::LogOp::create(b, total));
-  return {factor, select(empty, sink, logSumExp)};
+  Value larger = select(sinkIsMax, sink, max);
+  Value log = math::LogOp::create(b, total);
+  Value rounded = arith::AddFOp::create(b, larger, log);
+  return {factor, {larger, log, select(empty, sink, rounded)}};
+}
+
+/// That of rows of maximum `max` and sum `sum`, which is 1 for `empty` ones.
+LogSumExp getLogSumExp(ImplicitLocOpBuilder &b, Value max, Value sum,
+                       Value empty) {
+  Value log = math::LogOp::create(b, sum);
+  Value rounded = arith::AddFOp::create(b, max, log);
+  Value none = constantLike(b, max.getType(), -INFINITY);
+  return {max, log, arith::SelectOp::create(b, empty, none, rounded)};
+}
+
+/// What is left out of the rounded one, 0 where that is infinite. Next to a
+/// large maximum, this is the whole logarithm.
+Value getRemainder(ImplicitLocOpBuilder &b, const LogSumExp &lse) {
+  Type type = lse.max.getType();
+  Value rest = arith::AddFOp::create(
+      b, arith::SubFOp::create(b, lse.max, lse.rounded), lse.log);
+  Value isInfinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                           math::AbsFOp::create(b, lse.rounded),
+                                           constantLike(b, type, INFINITY));
+  return arith::SelectOp::create(b, isInfinite, constantLike(b, type, 0.0),
+                                 rest);
+}
+
+/// Calls `store` for each output of `op` that has a number a row.
+void storeLogSumExp(ImplicitLocOpBuilder &b, MergePartialsOp op,
+                    const LogSumExp &lse,
+                    function_ref<void(Value, Value)> store) {
+  store(lse.rounded, op.getLogSumExp());
+  if (Value remainder = op.getRemainder())
+    store(getRemainder(b, lse), remainder);
 }
 
 /// One partial, normalised and transposed back square by square.
@@ -112,13 +150,13 @@ private:
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, e.splat(0.0));
     Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0), sum);
     Value reciprocal = arith::DivFOp::create(b, e.splat(1.0), divisor);
-    Normalization sink;
+    Normalization normal;
     if (op.getUnnormalized())
       reciprocal = e.splat(1.0);
     if (op.getSink()) {
-      sink = includeSink(b, e.load(op.getMax(), {zero, row}), sum, op.getSink(),
-                         [&](Value x) { return e.exp(x); });
-      reciprocal = sink.factor;
+      normal = includeSink(b, e.load(op.getMax(), {zero, row}), sum,
+                           op.getSink(), [&](Value x) { return e.exp(x); });
+      reciprocal = normal.factor;
     }
     Value cleared = op.getUnnormalized() ? Value() : empty;
     int64_t whole = valueDim / lanes * lanes;
@@ -131,8 +169,13 @@ private:
       emitSquare(row, e.index(whole), valueDim - whole, reciprocal, cleared);
     if (!op.getLogSumExp())
       return;
-    storeLogSumExp(row, sink.logSumExp ? sink.logSumExp
-                                       : logSumExp(row, divisor, empty));
+    if (!op.getSink())
+      normal.logSumExp =
+          getLogSumExp(b, e.load(op.getMax(), {zero, row}), divisor, empty);
+    Value mask = e.firstLanes(arith::SubIOp::create(b, rows, row));
+    storeLogSumExp(b, op, normal.logSumExp, [&](Value value, Value output) {
+      e.maskedStore(value, output, {row}, mask);
+    });
   }
 
   void emitSquare(Value row, Value column, int64_t width, Value reciprocal,
@@ -169,18 +212,6 @@ private:
 
   /// Feature `d` of rows [row, row + lanes).
   Value loadAcc(Value d, Value row) { return e.load(accT, {zero, d, row}); }
-
-  Value logSumExp(Value row, Value divisor, Value empty) {
-    Value max = e.load(op.getMax(), {zero, row});
-    Value natural =
-        arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-    return arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
-  }
-
-  void storeLogSumExp(Value row, Value value) {
-    e.maskedStore(value, op.getLogSumExp(), {row},
-                  e.firstLanes(arith::SubIOp::create(b, rows, row)));
-  }
 
   ImplicitLocOpBuilder &b;
   VectorEmitter &e;
@@ -225,10 +256,10 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
     Value empty =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, none);
     Value divisor = arith::SelectOp::create(b, empty, e.splat(1.0), total);
-    Normalization sink;
+    Normalization normal;
     if (op.getSink())
-      sink = includeSink(b, max, total, op.getSink(),
-                         [&](Value x) { return e.exp(x); });
+      normal = includeSink(b, max, total, op.getSink(),
+                           [&](Value x) { return e.exp(x); });
     for (int64_t d = 0; d < valueDim; d += lanes) {
       Value column = e.index(d);
       // Rows of partials are stored in whole vectors.
@@ -238,8 +269,8 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
             Value part = e.load(op.getAcc(), {p, r, column});
             return {weigh(p, statistic(op.getSum(), p), part, carried[0])};
           })[0];
-      if (sink.factor)
-        x = arith::MulFOp::create(b, x, sink.factor);
+      if (normal.factor)
+        x = arith::MulFOp::create(b, x, normal.factor);
       else if (!op.getUnnormalized())
         x = arith::DivFOp::create(b, x, divisor);
       x = convertToFloat(b, x, outType);
@@ -249,18 +280,16 @@ void mergeRows(ImplicitLocOpBuilder &b, VectorEmitter &e, MergePartialsOp op) {
         vector::MaskedStoreOp::create(b, op.getOutput(), ValueRange{r, column},
                                       e.firstLanes(e.index(valueDim - d)), x);
     }
-    if (Value lse = op.getLogSumExp()) {
-      Value value = sink.logSumExp;
-      if (!value) {
-        Value natural =
-            arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-        value = arith::SelectOp::create(b, empty, e.splat(-INFINITY), natural);
-      }
+    if (!op.getLogSumExp())
+      return;
+    if (!op.getSink())
+      normal.logSumExp = getLogSumExp(b, max, divisor, empty);
+    storeLogSumExp(b, op, normal.logSumExp, [&](Value value, Value output) {
       Value scalar = vector::ExtractOp::create(b, value, ArrayRef<int64_t>{0});
-      Type type = cast<MemRefType>(lse.getType()).getElementType();
-      memref::StoreOp::create(b, convertToFloat(b, scalar, type), lse,
-                              ValueRange(r));
-    }
+      scalar =
+          convertToFloat(b, scalar, getElementTypeOrSelf(output.getType()));
+      memref::StoreOp::create(b, scalar, output, ValueRange(r));
+    });
   });
 }
 
@@ -287,15 +316,15 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, none);
     Value divisor = arith::SelectOp::create(b, empty, one, sum);
     Value reciprocal = arith::DivFOp::create(b, one, divisor);
-    Normalization sink;
+    Normalization normal;
     if (op.getUnnormalized())
       reciprocal = one;
     if (op.getSink()) {
       Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
-      sink = includeSink(b, max, sum, op.getSink(), [&](Value x) -> Value {
+      normal = includeSink(b, max, sum, op.getSink(), [&](Value x) -> Value {
         return math::ExpOp::create(b, x);
       });
-      reciprocal = sink.factor;
+      reciprocal = normal.factor;
     }
     Value cleared = op.getUnnormalized() ? Value() : empty;
     forEach(b, zero, columns, [&](Value d) {
@@ -304,19 +333,16 @@ void mergeScalars(ImplicitLocOpBuilder &b, MergePartialsOp op) {
       memref::StoreOp::create(b, convertToFloat(b, x, outType), op.getOutput(),
                               ValueRange{r, d});
     });
-    if (Value lse = op.getLogSumExp()) {
-      Value value = sink.logSumExp;
-      if (!value) {
-        Value max = memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r});
-        Value natural =
-            arith::AddFOp::create(b, max, math::LogOp::create(b, divisor));
-        value = arith::SelectOp::create(
-            b, empty, constantLike(b, type, -INFINITY), natural);
-      }
-      memref::StoreOp::create(
-          b, convertToFloat(b, value, getElementTypeOrSelf(lse.getType())), lse,
-          ValueRange{r});
-    }
+    if (!op.getLogSumExp())
+      return;
+    if (!op.getSink())
+      normal.logSumExp = getLogSumExp(
+          b, memref::LoadOp::create(b, op.getMax(), ValueRange{zero, r}),
+          divisor, empty);
+    storeLogSumExp(b, op, normal.logSumExp, [&](Value value, Value output) {
+      value = convertToFloat(b, value, getElementTypeOrSelf(output.getType()));
+      memref::StoreOp::create(b, value, output, ValueRange{r});
+    });
   });
 }
 
@@ -345,7 +371,10 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                    strides[2] == 1 && !ShapedType::isDynamic(strides[1]) &&
                    strides[1] % lanes == 0;
   bool single = accType.getDimSize(0) == 1;
-  Value lse = op.getLogSumExp();
+  auto hasVectors = [&](Value ofRows) {
+    return !ofRows || (hasUnitColumns(ofRows) &&
+                       getElementTypeOrSelf(ofRows.getType()) == type);
+  };
   if (wholeRows && hasUnitColumns(op.getOutput()))
     mergeRows(b, e, op);
   else if (!single)
@@ -353,8 +382,7 @@ LogicalResult attn::lowerMergePartials(RewriterBase &rewriter,
                           "merged, got ")
            << accType;
   else if (rowsInnermost && hasVectorStores(op.getOutput(), target) &&
-           (!lse || (hasUnitColumns(lse) &&
-                     getElementTypeOrSelf(lse.getType()) == type)))
+           hasVectors(op.getLogSumExp()) && hasVectors(op.getRemainder()))
     MergeLowering(b, e, op).run();
   else
     mergeScalars(b, op);

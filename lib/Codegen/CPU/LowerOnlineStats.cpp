@@ -36,13 +36,14 @@ public:
          {op.getRowMax(), op.getEntropy(), op.getTopWeights(), op.getTopKeys()})
       if (rows)
         state.push_back(rows);
-    for (Value strided : {op.getColumnSums(), op.getLogSumExp()}) {
+    for (Value strided :
+         {op.getColumnSums(), op.getLogSumExp(), op.getRemainder()}) {
       if (!strided)
         continue;
       blocks.push_back(strided);
       if (!hasUnitColumns(strided))
-        return op.emitOpError("column_sums and log_sum_exp must have unit "
-                              "stride to be lowered, got ")
+        return op.emitOpError("column_sums, log_sum_exp and remainder must "
+                              "have unit stride to be lowered, got ")
                << strided.getType();
     }
     if (failed(checkTiles(state, blocks)))
@@ -58,11 +59,14 @@ private:
   void emitGroupBody() override {
     exists.clear();
     lse.clear();
+    remainder.clear();
     for (int64_t v = 0; v < vectors; ++v) {
       Value left = arith::SubIOp::create(b, rowCount, stateIndex(v));
       exists.push_back(e.firstLanes(left));
       if (Value sums = op.getLogSumExp())
         lse.push_back(e.loadWidened(sums, stateIndex(v), exists[v]));
+      if (Value rest = op.getRemainder())
+        remainder.push_back(e.loadWidened(rest, stateIndex(v), exists[v]));
     }
     emitWeights();
     if (op.getColumnSums())
@@ -84,6 +88,13 @@ private:
       Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
                                              score, e.splat(-INFINITY));
       logarithm = arith::SubFOp::create(b, score, lse[v]);
+      // Not from their sum, which is the log-sum-exp again.
+      if (op.getRemainder())
+        logarithm = arith::SubFOp::create(b, logarithm, remainder[v]);
+      // No weight is above 1, however the other kernel rounds the score.
+      Value isAbove =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, none, logarithm);
+      logarithm = arith::SelectOp::create(b, isAbove, none, logarithm);
       weight = arith::SelectOp::create(b, isHidden, none, e.exp(logarithm));
     }
     weight = arith::SelectOp::create(b, exists[v], weight, none);
@@ -222,7 +233,7 @@ private:
   OnlineStatsOp op;
   /// i1 lanes for each vector of the group: rows that are no padding.
   Vectors exists;
-  Vectors lse;
+  Vectors lse, remainder;
 };
 
 } // namespace

@@ -221,7 +221,7 @@ private:
   /// the part of the task. Null where nobody asks for them.
   mlir::Value partialSums, taskSums;
   /// State of the tile; null for what nobody asks for.
-  mlir::Value logSumExp, rowMax, entropy, topWeights, topKeys;
+  mlir::Value logSumExp, remainder, rowMax, entropy, topWeights, topKeys;
 };
 
 } // namespace attn

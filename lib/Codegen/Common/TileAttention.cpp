@@ -129,9 +129,9 @@ void AttentionTiling::emitTask(Value batch, Value head, Value firstRow) {
 
   if (storedValueDim != valueDim)
     acc = viewBlock(acc, 0, tileRows, valueDim);
-  SmallVector<Value> outputs{viewRows(b, op.getOutput(), own, firstRow, rows)};
-  if (Value lse = op.getLogSumExp())
-    outputs.push_back(viewRows(b, lse, own, firstRow, rows));
+  SmallVector<Value> outputs;
+  for (Value output : op.getInits())
+    outputs.push_back(viewRows(b, output, own, firstRow, rows));
   MergePartialsOp::create(b, TypeRange(), addLeadingOne(b, acc),
                           addLeadingOne(b, max), addLeadingOne(b, sum), outputs,
                           loadSink(head), op.getUnnormalizedAttr());
@@ -244,12 +244,10 @@ void AttentionTiling::emitFewRows(Value batches) {
   Value firstRow = x.mul(x.sub(head, x.mul(keyHead, x.constant(group))),
                          x.constant(headRows));
   SmallVector<Value> own{batch, head};
-  auto output = [&](Value memref) {
-    return viewRows(b, memref, own, x.constant(0), x.constant(headRows));
-  };
-  SmallVector<Value> outputs{output(op.getOutput())};
-  if (Value lse = op.getLogSumExp())
-    outputs.push_back(output(lse));
+  SmallVector<Value> outputs;
+  for (Value output : op.getInits())
+    outputs.push_back(
+        viewRows(b, output, own, x.constant(0), x.constant(headRows)));
   MergePartialsOp::create(
       b, TypeRange(),
       viewPartials(accs, batch, keyHead, parts, firstRow, headRows, valueDim),
@@ -415,10 +413,11 @@ LogicalResult tileAttention(RewriterBase &rewriter, AttentionOp op) {
 
 LogicalResult tileStats(RewriterBase &rewriter, AttentionStatsOp op) {
   SmallVector<Value> floats{op.getQuery(), op.getKey()}, narrow{op.getKey()};
-  if (Value lse = op.getLogSumExp()) {
-    floats.push_back(lse);
-    narrow.push_back(lse);
-  }
+  for (Value ofRows : {op.getLogSumExp(), op.getRemainder()})
+    if (ofRows) {
+      floats.push_back(ofRows);
+      narrow.push_back(ofRows);
+    }
   if (failed(verifyTileable(op, floats)) || failed(verifyNarrow(op, narrow)))
     return failure();
   if (op.getSchedule()->getKernel() != Kernel::QueriesInLanes)

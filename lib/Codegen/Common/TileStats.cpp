@@ -74,6 +74,8 @@ void StatsTiling::emitTile(Value batch, Value head, Value firstRow) {
   keys.at = {batch, x.div(head, keyGroup)};
   if (Value lse = op.getLogSumExp())
     logSumExp = viewRows(b, lse, own, firstRow, rows);
+  if (Value rest = op.getRemainder())
+    remainder = viewRows(b, rest, own, firstRow, rows);
   Value queryTile =
       packQueries(viewRows(b, op.getQuery(), own, firstRow, rows), head);
 
@@ -121,8 +123,8 @@ void StatsTiling::emitBlock(Value queryTile, ValueRange at, Value key,
     sums = viewRows(b, taskSums, {}, key, count);
   auto block = OnlineStatsOp::create(
       b, TypeRange(), queryTile, readRows(keys, key, count), at[0], at[1],
-      at[2], x.add(at[3], key), rows, logSumExp, additive, sums, rowMax,
-      entropy, topWeights, topKeys,
+      at[2], x.add(at[3], key), rows, logSumExp, remainder, additive, sums,
+      rowMax, entropy, topWeights, topKeys,
       scalesScores() ? op.getScaleAttr() : FloatAttr(), schedule);
   clonePrograms(block, masked);
 }

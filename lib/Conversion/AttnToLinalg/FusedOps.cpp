@@ -51,6 +51,33 @@ static Value maximum(ScalarBuilder &build, Value a, Value b) {
   return arith::MaximumFOp::create(build.builder, build.loc, a, b);
 }
 
+/// The log-sum-exp of rows of `max` and `sum`, for each of `inits` that is
+/// there: itself and its remainder, both computed in `element`.
+static Results buildLogSumExp(TensorLoops &build, Value max, Value sum,
+                              Type element, std::array<Value, 2> inits) {
+  Results results;
+  for (auto [n, init] : llvm::enumerate(inits)) {
+    if (!init)
+      continue;
+    Type type = getElementTypeOrSelf(init.getType());
+    bool isRemainder = n == 1;
+    results.push_back(
+        build.map(build.sizes(sum), type, {max, sum}, [&](LoopBody &b) {
+          Value log = math::LogOp::create(b.builder, b.loc, b.inputs[1]);
+          Value minusInfinity = b.constant(element, -kInfinity);
+          Value lse = b.select(b.equals(b.inputs[1], 0.0), minusInfinity,
+                               b.add(b.inputs[0], log));
+          if (!isRemainder)
+            return b.cast(lse, type);
+          Value none = b.constant(element, 0.0);
+          Value rest = b.add(b.sub(b.inputs[0], lse), log);
+          rest = b.select(b.equals(lse, kInfinity), none, rest);
+          return b.cast(b.select(b.equals(lse, -kInfinity), none, rest), type);
+        }));
+  }
+  return results;
+}
+
 //===----------------------------------------------------------------------===//
 // attention
 //===----------------------------------------------------------------------===//
@@ -94,18 +121,8 @@ Results attn::lower(TensorLoops &build, AttentionOp op) {
     absent = 0.0;
   }
   Results results{buildWeightedSum(build, weights, selector, absent, value)};
-  if (Value init = op.getLogSumExp()) {
-    Type type = getElementTypeOrSelf(init.getType());
-    results.push_back(build.map(
-        build.sizes(softmax.sum), type, {softmax.max, softmax.sum},
-        [&](LoopBody &b) {
-          Value log = math::LogOp::create(b.builder, b.loc, b.inputs[1]);
-          Value lse = b.select(b.equals(b.inputs[1], 0.0),
-                               b.constant(element, -kInfinity),
-                               b.add(b.inputs[0], log));
-          return b.cast(lse, type);
-        }));
-  }
+  results.append(buildLogSumExp(build, softmax.max, softmax.sum, element,
+                                {op.getLogSumExp(), op.getRemainder()}));
   return results;
 }
 
@@ -282,16 +299,8 @@ Results attn::lower(TensorLoops &build, MergePartialsOp op) {
                                           b.div(b.inputs[0], b.inputs[1]));
                     return b.cast(mean, type);
                   })};
-  if (Value init = op.getLogSumExp()) {
-    Type lseType = getElementTypeOrSelf(init.getType());
-    results.push_back(build.map(rows, lseType, {max, total}, [&](LoopBody &b) {
-      Value log = math::LogOp::create(b.builder, b.loc, b.inputs[1]);
-      Value lse =
-          b.select(b.equals(b.inputs[1], 0.0), b.constant(element, -kInfinity),
-                   b.add(b.inputs[0], log));
-      return b.cast(lse, lseType);
-    }));
-  }
+  results.append(buildLogSumExp(build, max, total, element,
+                                {op.getLogSumExp(), op.getRemainder()}));
   return results;
 }
 

@@ -106,11 +106,18 @@ Value addEntropy(ScalarBuilder &b, Value sum, Value weight) {
   return b.select(b.equals(weight, 0.0), sum, b.sub(sum, term));
 }
 
-/// exp(score - lse), 0 for a hidden score.
-Value weightOf(ScalarBuilder &b, Value score, Value lse) {
-  Value weight = math::ExpOp::create(b.builder, b.loc, b.sub(score, lse));
-  return b.select(b.equals(score, -kInfinity), b.constant(score.getType(), 0.0),
-                  weight);
+/// exp((score - lse) - remainder), at most 1, and 0 for a hidden score;
+/// `remainder` may be null.
+Value weightOf(ScalarBuilder &b, Value score, Value lse, Value remainder) {
+  Value logarithm = b.sub(score, lse);
+  if (remainder)
+    logarithm = b.sub(logarithm, remainder);
+  Value zero = b.constant(score.getType(), 0.0);
+  Value isAbove = arith::CmpFOp::create(
+      b.builder, b.loc, arith::CmpFPredicate::OLT, zero, logarithm);
+  logarithm = b.select(isAbove, zero, logarithm);
+  Value weight = math::ExpOp::create(b.builder, b.loc, logarithm);
+  return b.select(b.equals(score, -kInfinity), zero, weight);
 }
 
 /// The statistics of weights `[B, H, Sq, Skv]`, in the order of the results.
@@ -202,8 +209,11 @@ Results attn::lower(TensorLoops &build, AttentionStatsOp op) {
       return applyPrograms(b, score, pair, op.getScore(), op.getMask(), 0.0);
     score =
         applyPrograms(b, score, pair, op.getScore(), op.getMask(), -kInfinity);
-    Value ofRow = b.cast(b.load(lse, ArrayRef(at).drop_back()), element);
-    return weightOf(b, score, ofRow);
+    auto ofRow = [&](Value rows) {
+      return rows ? b.cast(b.load(rows, ArrayRef(at).drop_back()), element)
+                  : Value();
+    };
+    return weightOf(b, score, ofRow(lse), ofRow(op.getRemainder()));
   });
   int64_t places = 0;
   if (Value top = op.getTopWeights())
@@ -247,9 +257,11 @@ Results attn::lower(TensorLoops &build, OnlineStatsOp op) {
           b.mul(score, b.constant(element, op.getScale()->convertToDouble()));
     Value weight = applyPrograms(b, score, pair, op.getScore(), op.getMask(),
                                  lse ? -kInfinity : 0.0);
+    auto ofRow = [&](Value rows) {
+      return rows ? b.cast(b.loadClamped(rows, b.loop(M)), element) : Value();
+    };
     if (lse)
-      weight =
-          weightOf(b, weight, b.cast(b.loadClamped(lse, b.loop(M)), element));
+      weight = weightOf(b, weight, ofRow(lse), ofRow(op.getRemainder()));
     if (!op.getRows())
       return weight;
     return b.select(b.compare(CmpIPredicate::slt, b.loop(M), op.getRows()),

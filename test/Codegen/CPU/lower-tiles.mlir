@@ -183,10 +183,15 @@ func.func @double(%q: memref<8x8xf64, strided<[1, 8]>>, %k: memref<?x8xf64>, %v:
 // CHECK-LABEL: func.func @double_ends
 // CHECK: vector.load %{{.*}} : memref<?x8xf64>, vector<8xf64>
 // CHECK-COUNT-24: vector.shuffle {{.*}} : vector<8xf64>, vector<8xf64>
-// CHECK: math.log %{{.*}} : vector<8xf64>
-func.func @double_ends(%x: memref<?x8xf64>, %q: memref<8x8xf64, strided<[1, 8]>>, %acc: memref<1x8x8xf64, strided<[64, 1, 8]>>, %max: memref<1x8xf64>, %sum: memref<1x8xf64>, %o: memref<?x8xf64>, %lse: memref<?xf64>) {
+// CHECK: %[[LOG:.*]] = math.log %{{.*}} : vector<8xf64>
+// CHECK: arith.addf %[[MAX:.*]], %[[LOG]]
+// CHECK: %[[LSE:.*]] = arith.select
+// CHECK: %[[GAP:.*]] = arith.subf %[[MAX]], %[[LSE]]
+// CHECK: %[[REST:.*]] = arith.addf %[[GAP]], %[[LOG]]
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[REST]]
+func.func @double_ends(%x: memref<?x8xf64>, %q: memref<8x8xf64, strided<[1, 8]>>, %acc: memref<1x8x8xf64, strided<[64, 1, 8]>>, %max: memref<1x8xf64>, %sum: memref<1x8xf64>, %o: memref<?x8xf64>, %lse: memref<?xf64>, %rest: memref<?xf64>) {
   attn.pack ins(%x : memref<?x8xf64>) outs(%q : memref<8x8xf64, strided<[1, 8]>>) factor 0.125
-  attn.merge_partials ins(%acc, %max, %sum : memref<1x8x8xf64, strided<[64, 1, 8]>>, memref<1x8xf64>, memref<1x8xf64>) outs(%o, %lse : memref<?x8xf64>, memref<?xf64>)
+  attn.merge_partials ins(%acc, %max, %sum : memref<1x8x8xf64, strided<[64, 1, 8]>>, memref<1x8xf64>, memref<1x8xf64>) outs(%o, %lse, %rest : memref<?x8xf64>, memref<?xf64>, memref<?xf64>)
   return
 }
 }

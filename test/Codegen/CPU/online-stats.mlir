@@ -9,10 +9,14 @@ module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[ROWS:.*]] = vector.create_mask
 // CHECK: %[[LSE:.*]] = vector.maskedload {{.*}}, %[[ROWS]]
+// CHECK: %[[REST:.*]] = vector.maskedload {{.*}}, %[[ROWS]]
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
 // CHECK: vector.fma
 // CHECK: %[[HIDDEN:.*]] = arith.cmpf oeq
-// CHECK: %[[LOG:.*]] = arith.subf %{{.*}}, %[[LSE]]
+// CHECK: %[[DISTANCE:.*]] = arith.subf %{{.*}}, %[[LSE]]
+// CHECK: %[[EXACT:.*]] = arith.subf %[[DISTANCE]], %[[REST]]
+// CHECK: %[[ABOVE:.*]] = arith.cmpf olt, %[[NONE:.*]], %[[EXACT]]
+// CHECK: %[[LOG:.*]] = arith.select %[[ABOVE]], %[[NONE]], %[[EXACT]]
 // CHECK: %[[EXP:.*]] = math.exp2
 // CHECK: %[[W:.*]] = arith.select %[[HIDDEN]], %{{.*}}, %[[EXP]]
 // CHECK: %[[WEIGHT:.*]] = arith.select %[[ROWS]], %[[W]],
@@ -20,8 +24,8 @@ module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l
 // CHECK: arith.mulf %[[WEIGHT]], %[[LOG]]
 // CHECK-NOT: math.log
 // CHECK-NOT: attn.
-func.func @rows(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %l: memref<?xf32>, %m: memref<16xf32>, %e: memref<16xf32>, %i: index) {
-  attn.online_stats ins(%q, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>) at(%i, %i, %i, %i) rows(%i) log_sum_exp(%l : memref<?xf32>)
+func.func @rows(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %l: memref<?xf32>, %r: memref<?xf32>, %m: memref<16xf32>, %e: memref<16xf32>, %i: index) {
+  attn.online_stats ins(%q, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>) at(%i, %i, %i, %i) rows(%i) log_sum_exp(%l : memref<?xf32>) remainder(%r : memref<?xf32>)
       row_max(%m : memref<16xf32>) entropy(%e : memref<16xf32>) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
   return
 }
@@ -50,7 +54,7 @@ func.func @columns(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, 
 
 module attributes {attn.target = #attn.target<cpu = "x86-64-v4", isa = avx512, l1 = 32768, l2 = 1048576>} {
 func.func @strided(%q: memref<16x8xf32, strided<[1, 16]>>, %k: memref<?x8xf32>, %c: memref<?xf32, strided<[2]>>, %i: index) {
-  // expected-error @below {{column_sums and log_sum_exp must have unit stride to be lowered, got 'memref<?xf32, strided<[2]>>'}}
+  // expected-error @below {{column_sums, log_sum_exp and remainder must have unit stride to be lowered, got 'memref<?xf32, strided<[2]>>'}}
   attn.online_stats ins(%q, %k : memref<16x8xf32, strided<[1, 16]>>, memref<?x8xf32>) at(%i, %i, %i, %i)
       column_sums(%c : memref<?xf32, strided<[2]>>) schedule(<kernel = queries_in_lanes, tile = [16, 4], registers = [2, 1], lanes = 16>)
   return

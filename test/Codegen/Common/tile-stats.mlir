@@ -5,22 +5,23 @@
 
 // Statistics of rows: a task is a tile, and what it says is copied to its rows.
 // CHECK-LABEL: func.func @rows
-// CHECK-SAME: (%[[Q:.*]]: memref<?x8x?x64xf32>, %[[K:.*]]: memref<?x2x?x64xf32>, %[[L:.*]]: memref<?x8x?xf32>, %[[W:.*]]: memref<?x8x?x3xf32>, %[[I:.*]]: memref<?x8x?x3xi32>)
+// CHECK-SAME: (%[[Q:.*]]: memref<?x8x?x64xf32>, %[[K:.*]]: memref<?x2x?x64xf32>, %[[L:.*]]: memref<?x8x?xf32>, %[[R:.*]]: memref<?x8x?xf32>, %[[W:.*]]: memref<?x8x?x3xf32>, %[[I:.*]]: memref<?x8x?x3xi32>)
 // CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %{{.*}}) in (%{{.*}}, 8, %{{.*}}) {
 // CHECK: %[[SUMS:.*]] = memref.subview %[[L]][%[[B]], %[[H]], %[[FIRST:.*]]] [1, 1, %[[ROWS:.*]]] [1, 1, 1]
+// CHECK: %[[REST:.*]] = memref.subview %[[R]][%[[B]], %[[H]], %[[FIRST]]] [1, 1, %[[ROWS]]] [1, 1, 1]
 // CHECK: attn.pack {{.*}} factor 1.250000e-01
 // CHECK: %[[WEIGHTS:.*]] = memref.alloc() : memref<3x64xf32>
 // CHECK: linalg.fill {{.*}} outs(%[[WEIGHTS]]
 // CHECK: %[[KEYS:.*]] = memref.alloc() : memref<3x64xi32>
 // CHECK: linalg.fill ins(%c-1_i32 : i32) outs(%[[KEYS]]
-// CHECK: attn.online_stats ins({{.*}}) at(%[[B]], %[[H]], %[[FIRST]], %{{.*}}) rows(%[[ROWS]]) log_sum_exp(%[[SUMS]] : {{.*}}) top_k(%[[WEIGHTS]], %[[KEYS]]
+// CHECK: attn.online_stats ins({{.*}}) at(%[[B]], %[[H]], %[[FIRST]], %{{.*}}) rows(%[[ROWS]]) log_sum_exp(%[[SUMS]] : {{.*}}) remainder(%[[REST]] : {{.*}}) top_k(%[[WEIGHTS]], %[[KEYS]]
 // CHECK-NOT: mask
 // CHECK: attn.online_stats
 // CHECK-SAME: mask {
 // CHECK: linalg.copy ins({{.*}} : memref<?x3xf32
 // CHECK: linalg.copy ins({{.*}} : memref<?x3xi32
-func.func @rows(%q: memref<?x8x?x64xf32>, %k: memref<?x2x?x64xf32>, %l: memref<?x8x?xf32>, %w: memref<?x8x?x3xf32>, %x: memref<?x8x?x3xi32>) {
-  attn.attention_stats ins(%q, %k : memref<?x8x?x64xf32>, memref<?x2x?x64xf32>) scale 0.125 log_sum_exp(%l : memref<?x8x?xf32>)
+func.func @rows(%q: memref<?x8x?x64xf32>, %k: memref<?x2x?x64xf32>, %l: memref<?x8x?xf32>, %r: memref<?x8x?xf32>, %w: memref<?x8x?x3xf32>, %x: memref<?x8x?x3xi32>) {
+  attn.attention_stats ins(%q, %k : memref<?x8x?x64xf32>, memref<?x2x?x64xf32>) scale 0.125 log_sum_exp(%l : memref<?x8x?xf32>) remainder(%r : memref<?x8x?xf32>)
       top_k(%w, %x : memref<?x8x?x3xf32>, memref<?x8x?x3xi32>) schedule(<kernel = queries_in_lanes, tile = [64, 60], registers = [6, 2], lanes = 8>) mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %v = arith.cmpi sle, %j, %i : index

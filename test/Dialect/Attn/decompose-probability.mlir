@@ -6,18 +6,21 @@
 // RUN:   --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // One feature of the values for the log-sum-exp; the weights are e to the score
-// minus it, whose row is counted from the offsets.
+// minus it, which comes in two parts; its row is counted from the offsets.
 // CHECK-LABEL: func.func @square
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<?x8x?x64xf32>, %[[V:[^:]*]]: tensor<?x2x?x32xf32>, %[[O:[^:]*]]: tensor<?x8x?x32xf32>, %[[OB:[^:]*]]: index
 // CHECK: %[[COLUMN:.*]] = tensor.extract_slice %[[V]][0, 0, 0, 0] [%{{.*}}, 2, %{{.*}}, 1] [1, 1, 1, 1]
 // CHECK: %[[ONE:.*]] = tensor.empty(%{{.*}}) : tensor<?x8x?x1xf32>
 // CHECK: %[[L:.*]] = tensor.empty(%{{.*}}) : tensor<?x8x?xf32>
-// CHECK: %[[FIRST:.*]]:2 = attn.attention ins(%[[Q]], %{{.*}}, %[[COLUMN]] : {{.*}}) outs(%[[ONE]], %[[L]] : {{.*}}) scale 1.250000e-01 offsets({{.*}}) sink(%{{.*}} : tensor<8xf32>) mask {
+// CHECK: %[[R:.*]] = tensor.empty(%{{.*}}) : tensor<?x8x?xf32>
+// CHECK: %[[FIRST:.*]]:3 = attn.attention ins(%[[Q]], %{{.*}}, %[[COLUMN]] : {{.*}}) outs(%[[ONE]], %[[L]], %[[R]] : {{.*}}) scale 1.250000e-01 offsets({{.*}}) sink(%{{.*}} : tensor<8xf32>) mask {
 // CHECK: attn.attention ins(%[[Q]], %{{.*}}, %[[V]] : {{.*}}) outs(%[[O]] : {{.*}}) scale 1.250000e-01 offsets({{.*}}) unnormalized score {
 // CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %{{.*}}: index):
 // CHECK-NEXT: %[[ROWB:.*]] = arith.subi %[[B]], %[[OB]] : index
 // CHECK: %[[LSE:.*]] = tensor.extract %[[FIRST]]#1[%[[ROWB]], %{{.*}}, %{{.*}}] : tensor<?x8x?xf32>
 // CHECK: %[[T:.*]] = arith.subf %[[S]], %[[LSE]] : f32
+// CHECK: %[[REST:.*]] = tensor.extract %[[FIRST]]#2[%[[ROWB]], %{{.*}}, %{{.*}}] : tensor<?x8x?xf32>
+// CHECK: arith.subf %[[T]], %[[REST]] : f32
 // CHECK: %[[P:.*]] = math.exp2 %{{.*}} : f32
 // CHECK-NEXT: %[[SQUARE:.*]] = arith.mulf %[[P]], %[[P]] : f32
 // CHECK: arith.select %{{.*}}, %{{.*}}, %[[SQUARE]] : f32
@@ -195,7 +198,7 @@ func.func @constant(%q: tensor<?x8x?x64xf32>, %o: tensor<?x8x?x64xf32>, %g: tens
 // CHECK-LABEL: func.func @double
 // CHECK-SAME: %[[L:[^:]*]]: tensor<1x1x5xf32>)
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<1x1x5xf64>
-// CHECK: %[[FIRST:.*]]:2 = attn.attention {{.*}} outs(%{{.*}}, %[[EMPTY]] : tensor<1x1x5x1xf64>, tensor<1x1x5xf64>)
+// CHECK: %[[FIRST:.*]]:3 = attn.attention {{.*}} outs(%{{.*}}, %[[EMPTY]], %{{.*}} : tensor<1x1x5x1xf64>, tensor<1x1x5xf64>, tensor<1x1x5xf64>)
 // CHECK: attn.attention {{.*}} unnormalized score {
 // CHECK: tensor.extract %[[FIRST]]#1[{{.*}}] : tensor<1x1x5xf64>
 // CHECK: linalg.map { arith.truncf } ins(%[[FIRST]]#1 : tensor<1x1x5xf64>) outs(%[[L]] : tensor<1x1x5xf32>)
@@ -213,7 +216,7 @@ func.func @double(%q: tensor<1x1x5x8xf64>, %l: tensor<1x1x5xf32>) -> (tensor<1x1
 // Both ops have all that the one had, attributes of users too, but for the
 // schedule, which was chosen for the one.
 // CHECK-LABEL: func.func @everything
-// CHECK: attn.attention ins({{.*}}) outs({{.*}} : tensor<2x4x5x1xf32>, tensor<2x4x5xf32>) scale 5.000000e-01 offsets(
+// CHECK: attn.attention ins({{.*}}) outs({{.*}} : tensor<2x4x5x1xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>) scale 5.000000e-01 offsets(
 // CHECK-SAME: sink({{.*}}) table({{.*}}) key_scale({{.*}}) value_scale({{.*}}) rotated half({{.*}}) {note = "kept"} score {
 // CHECK: } mask {
 // CHECK-NOT: probability
@@ -241,4 +244,22 @@ func.func @everything(%q: !q, %k: !p, %ks: !n, %t: tensor<2x4xi32>, %c: tensor<5
     attn.yield %x : f32
   } -> !q
   return %r : !q
+}
+
+// -----
+
+// Who asks for the remainder has that of the first pass.
+// CHECK-LABEL: func.func @remainder
+// CHECK-SAME: %[[L:[^:]*]]: tensor<1x1x5xf32>, %[[R:[^:]*]]: tensor<1x1x5xf32>)
+// CHECK: %[[FIRST:.*]]:3 = attn.attention {{.*}} outs(%{{.*}}, %[[L]], %[[R]] : tensor<1x1x5x1xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>)
+// CHECK: %[[O:.*]] = attn.attention {{.*}} unnormalized score {
+// CHECK: return %[[O]], %[[FIRST]]#1, %[[FIRST]]#2
+func.func @remainder(%q: tensor<1x1x5x8xf32>, %l: tensor<1x1x5xf32>, %x: tensor<1x1x5xf32>) -> (tensor<1x1x5x8xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>) {
+  %r:3 = attn.attention ins(%q, %q, %q : tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>)
+      outs(%q, %l, %x : tensor<1x1x5x8xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>) scale 1.0 probability {
+  ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.mulf %p, %p : f32
+    attn.yield %y : f32
+  } -> tensor<1x1x5x8xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>
+  return %r#0, %r#1, %r#2 : tensor<1x1x5x8xf32>, tensor<1x1x5xf32>, tensor<1x1x5xf32>
 }

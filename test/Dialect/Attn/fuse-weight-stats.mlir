@@ -5,14 +5,14 @@
 // RUN: attn-opt %s --attn-fuse --split-input-file --remarks-filter=attn \
 // RUN:   --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// With a weighted sum of the weights, its log-sum-exp.
+// With a weighted sum of the weights, its log-sum-exp in two parts.
 // REMARK: Function=both{{.*}}attention fused: attn.qk, attn.masked_softmax (causal) and attn.weighted_sum became one kernel
 // REMARK: Function=both{{.*}}weight statistics fused: attn.qk, attn.masked_softmax (causal) and attn.weight_stats became one kernel
 // CHECK-LABEL: func.func @both
 // CHECK-SAME: (%[[Q:[a-z0-9]+]]: tensor<?x8x?x64xf32>, %[[K:[a-z0-9]+]]: tensor<?x2x?x64xf32>
-// CHECK: %[[O:.*]]:2 = attn.attention ins(%[[Q]], %[[K]], {{.*}} mask {
-// CHECK: } -> tensor<?x8x?x64xf32>, tensor<?x8x?xf32>
-// CHECK: %[[C:.*]] = attn.attention_stats ins(%[[Q]], %[[K]] : {{.*}}) scale 1.000000e+00 log_sum_exp(%[[O]]#1 : tensor<?x8x?xf32>) column_sums(%{{.*}}) mask {
+// CHECK: %[[O:.*]]:3 = attn.attention ins(%[[Q]], %[[K]], {{.*}} mask {
+// CHECK: } -> tensor<?x8x?x64xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>
+// CHECK: %[[C:.*]] = attn.attention_stats ins(%[[Q]], %[[K]] : {{.*}}) scale 1.000000e+00 log_sum_exp(%[[O]]#1 : tensor<?x8x?xf32>) remainder(%[[O]]#2 : tensor<?x8x?xf32>) column_sums(%{{.*}}) mask {
 // CHECK-NOT: attn.attention
 // CHECK: return %[[O]]#0, %[[C]]
 func.func @both(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %v: tensor<?x2x?x64xf32>)
@@ -28,8 +28,8 @@ func.func @both(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %v: tensor<?
 
 // The statistics stand first, and nothing reads them before the weighted sum.
 // CHECK-LABEL: func.func @stats_first
-// CHECK: %[[O:.*]]:2 = attn.attention ins
-// CHECK: attn.attention_stats {{.*}} log_sum_exp(%[[O]]#1
+// CHECK: %[[O:.*]]:3 = attn.attention ins
+// CHECK: attn.attention_stats {{.*}} log_sum_exp(%[[O]]#1 : {{.*}}) remainder(%[[O]]#2 :
 // CHECK-NOT: attn.attention
 // CHECK: return
 func.func @stats_first(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>)
@@ -48,8 +48,8 @@ func.func @stats_first(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>)
 // REMARK: Function=sum_of_stats{{.*}}the keys are passed twice
 // CHECK-LABEL: func.func @sum_of_stats
 // CHECK: %[[COLUMN:.*]] = tensor.extract_slice %{{.*}}[0, 0, 0, 0]
-// CHECK: %[[L:.*]]:2 = attn.attention ins(%{{.*}}, %{{.*}}, %[[COLUMN]]
-// CHECK: %[[C:.*]] = attn.attention_stats {{.*}} log_sum_exp(%[[L]]#1
+// CHECK: %[[L:.*]]:3 = attn.attention ins(%{{.*}}, %{{.*}}, %[[COLUMN]]
+// CHECK: %[[C:.*]] = attn.attention_stats {{.*}} log_sum_exp(%[[L]]#1 : {{.*}}) remainder(%[[L]]#2 :
 // CHECK: %[[V:.*]] = tensor.insert_slice %[[C]]
 // CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %[[V]]
 // CHECK: return
@@ -68,16 +68,18 @@ func.func @sum_of_stats(%q: tensor<2x8x5x64xf32>, %k: tensor<2x8x7x64xf32>, %v: 
 // Statistics of weights before and after a dropout, which the weighted sum reads:
 // mapped weights are the score program's.
 // CHECK-LABEL: func.func @mapped
-// CHECK: %[[O:.*]]:2 = attn.attention ins
+// CHECK: %[[O:.*]]:3 = attn.attention ins
 // CHECK-SAME: probability {
-// CHECK: attn.attention_stats {{.*}} log_sum_exp(%[[O]]#1 : {{.*}}) row_max(
+// CHECK: attn.attention_stats {{.*}} log_sum_exp(%[[O]]#1 : {{.*}}) remainder(%[[O]]#2 : {{.*}}) row_max(
 // CHECK-NOT: score {
 // CHECK: attn.attention_stats
 // CHECK-NOT: log_sum_exp
 // CHECK-SAME: entropy({{.*}}) score {
 // CHECK: ^bb0(%[[S:.*]]: f32, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %{{.*}}: index):
 // CHECK: %[[L:.*]] = tensor.extract %[[O]]#1[%[[B]], %[[H]], %[[I]]]
-// CHECK: arith.subf %[[S]], %[[L]]
+// CHECK: %[[D:.*]] = arith.subf %[[S]], %[[L]]
+// CHECK: %[[REST:.*]] = tensor.extract %[[O]]#2[%[[B]], %[[H]], %[[I]]]
+// CHECK: arith.subf %[[D]], %[[REST]]
 // CHECK: math.exp2
 // CHECK: return
 func.func @mapped(%q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %seed: i64)

@@ -122,12 +122,56 @@ func.func @c5(%q: tensor<1x4x4x64xf32>, %k: tensor<1x4x5x64xf32>, %v: tensor<1x4
 
 // -----
 
-// attention C6: no more than two outputs
+// attention C6: no more than three outputs
 func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
-  // expected-error @+1 {{must have one or two outputs, got 3 (C6)}}
+  // expected-error @+1 {{must have one to three outputs, got 4 (C6)}}
+  %0:4 = attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>)
+      outs(%q, %q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) scale 1.0
+      -> tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C6: rank of the remainder
+func.func @c6_remainder_rank(%q: tensor<1x4x4x64xf32>, %l: tensor<1x4x4xf32>) {
+  // expected-error @+1 {{remainder must be a tensor or memref of rank 3, got 'tensor<1x4x4x64xf32>' (C6)}}
   %0:3 = attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>)
-      outs(%q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) scale 1.0
-      -> tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>
+      outs(%q, %l, %q : tensor<1x4x4x64xf32>, tensor<1x4x4xf32>, tensor<1x4x4x64xf32>) scale 1.0
+      -> tensor<1x4x4x64xf32>, tensor<1x4x4xf32>, tensor<1x4x4x64xf32>
+  return
+}
+
+// -----
+
+// attention C6: extents of the remainder
+func.func @c6_remainder(%q: tensor<1x4x4x64xf32>, %l: tensor<1x4x4xf32>, %r: tensor<1x4x5xf32>) {
+  // expected-error @+1 {{sequence length of remainder is 5 but sequence length of query is 4 (C6)}}
+  %0:3 = attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>)
+      outs(%q, %l, %r : tensor<1x4x4x64xf32>, tensor<1x4x4xf32>, tensor<1x4x5xf32>) scale 1.0
+      -> tensor<1x4x4x64xf32>, tensor<1x4x4xf32>, tensor<1x4x5xf32>
+  return
+}
+
+// -----
+
+// attention C6: element type of the remainder
+func.func @c6_remainder_type(%q: tensor<1x4x4x64xf32>, %l: tensor<1x4x4xf32>, %r: tensor<1x4x4xf64>) {
+  // expected-error @+1 {{remainder must have element type 'f32' where there is a remainder, got 'f64' (C6)}}
+  %0:3 = attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>)
+      outs(%q, %l, %r : tensor<1x4x4x64xf32>, tensor<1x4x4xf32>, tensor<1x4x4xf64>) scale 1.0
+      -> tensor<1x4x4x64xf32>, tensor<1x4x4xf32>, tensor<1x4x4xf64>
+  return
+}
+
+// -----
+
+// attention C6: element type of the log-sum-exp of a remainder
+func.func @c6_remainder_lse(%q: tensor<1x4x4x64xf64>, %l: tensor<1x4x4xf32>, %r: tensor<1x4x4xf64>) {
+  // expected-error @+1 {{log-sum-exp must have element type 'f64' where there is a remainder, got 'f32' (C6)}}
+  %0:3 = attn.attention ins(%q, %q, %q : tensor<1x4x4x64xf64>, tensor<1x4x4x64xf64>, tensor<1x4x4x64xf64>)
+      outs(%q, %l, %r : tensor<1x4x4x64xf64>, tensor<1x4x4xf32>, tensor<1x4x4xf64>) scale 1.0
+      -> tensor<1x4x4x64xf64>, tensor<1x4x4xf32>, tensor<1x4x4xf64>
   return
 }
 
@@ -135,7 +179,7 @@ func.func @c6_count(%q: tensor<1x4x4x64xf32>) {
 
 // attention C6: at least one output
 func.func @c6_none(%q: tensor<1x4x4x64xf32>) {
-  // expected-error @+1 {{must have one or two outputs, got 0 (C6)}}
+  // expected-error @+1 {{must have one to three outputs, got 0 (C6)}}
   "attn.attention"(%q, %q, %q) <{scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {}, {})
       : (tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>, tensor<1x4x4x64xf32>) -> ()
   return

@@ -215,6 +215,24 @@ func.func @stats_c11(%q: tensor<2x4x8x64xf32>, %k: tensor<2x2x16x64xf32>, %r: te
 
 // -----
 
+// attention_stats C11: extents of the remainder
+func.func @stats_c11_remainder(%q: tensor<2x4x8x64xf32>, %k: tensor<2x2x16x64xf32>, %r: tensor<2x4x8xf32>, %l: tensor<2x4x7xf32>) {
+  // expected-error @+1 {{sequence length of remainder is 7 but sequence length of query is 8 (C11)}}
+  %0 = attn.attention_stats ins(%q, %k : tensor<2x4x8x64xf32>, tensor<2x2x16x64xf32>) scale 1.0 log_sum_exp(%r : tensor<2x4x8xf32>) remainder(%l : tensor<2x4x7xf32>) row_max(%r : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+// attention_stats C11: a remainder of something
+func.func @stats_c11_alone(%q: tensor<2x4x8x64xf32>, %k: tensor<2x2x16x64xf32>, %r: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{remainder must come with log_sum_exp (C11)}}
+  %0 = attn.attention_stats ins(%q, %k : tensor<2x4x8x64xf32>, tensor<2x2x16x64xf32>) scale 1.0 remainder(%r : tensor<2x4x8xf32>) row_max(%r : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
 // attention_stats C11: f32 or f64
 func.func @stats_c11_type(%q: tensor<2x4x8x64xf32>, %k: tensor<2x2x16x64xf32>, %r: tensor<2x4x8xf32>, %l: tensor<2x4x8xf16>) {
   // expected-error @+1 {{log_sum_exp must have element type f32 or f64, got 'f16' (C11)}}
@@ -348,6 +366,33 @@ func.func @tile_c5(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %r: memref<64xf32>
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     attn.yield %b : index
   }
+  return
+}
+
+// -----
+
+// online_stats C1: rank of the remainder
+func.func @tile_c1_remainder(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %r: memref<64xf32>, %at: index) {
+  // expected-error @+1 {{remainder must be a tensor or memref of rank 1, got 'memref<64x8xf32>' (C1)}}
+  attn.online_stats ins(%q, %k : memref<64x8xf32>, memref<?x8xf32>) at(%at, %at, %at, %at) log_sum_exp(%r : memref<64xf32>) remainder(%q : memref<64x8xf32>) row_max(%r : memref<64xf32>)
+  return
+}
+
+// -----
+
+// online_stats C6: as many remainders as sums
+func.func @tile_c6_remainder(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %r: memref<64xf32>, %at: index, %l: memref<60xf32>) {
+  // expected-error @+1 {{row count of remainder is 64 but row count of log_sum_exp is 60 (C6)}}
+  attn.online_stats ins(%q, %k : memref<64x8xf32>, memref<?x8xf32>) at(%at, %at, %at, %at) log_sum_exp(%l : memref<60xf32>) remainder(%r : memref<64xf32>) row_max(%r : memref<64xf32>)
+  return
+}
+
+// -----
+
+// online_stats C6: a remainder of something
+func.func @tile_c6_alone(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %r: memref<64xf32>, %at: index) {
+  // expected-error @+1 {{remainder must come with log_sum_exp (C6)}}
+  attn.online_stats ins(%q, %k : memref<64x8xf32>, memref<?x8xf32>) at(%at, %at, %at, %at) remainder(%r : memref<64xf32>) row_max(%r : memref<64xf32>)
   return
 }
 

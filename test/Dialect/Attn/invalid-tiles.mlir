@@ -220,9 +220,9 @@ func.func @merge_c1(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8xf3
 
 // -----
 
-// merge_partials C1: one or two outputs
+// merge_partials C1: one to three outputs
 func.func @merge_c1_outputs(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>) {
-  // expected-error @+1 {{must have one or two outputs, got 0 (C1)}}
+  // expected-error @+1 {{must have one to three outputs, got 0 (C1)}}
   "attn.merge_partials"(%a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> : (memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>) -> ()
   return
 }
@@ -308,6 +308,36 @@ func.func @online_c5_probability(%q: memref<8x64xf32>, %m: memref<8xf32>, %c: in
   ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
     attn.yield %p : f32
   }
+  return
+}
+
+// -----
+
+// merge_partials C1: rank of the remainder
+func.func @merge_c1_remainder(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<8x64xf32>, %l: memref<8xf32>) {
+  // expected-error @+1 {{remainder must be a tensor or memref of rank 1, got 'memref<8x64xf32>' (C1)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o, %l, %o : memref<8x64xf32>, memref<8xf32>, memref<8x64xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C3: extent of the remainder
+func.func @merge_c3_remainder(%a: memref<2x8x64xf32>, %m: memref<2x8xf32>, %o: memref<6x64xf32>, %l: memref<6xf32>, %r: memref<7xf32>) {
+  // expected-error @+1 {{row count of remainder is 7 but row count of output is 6 (C3)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf32>, memref<2x8xf32>, memref<2x8xf32>)
+      outs(%o, %l, %r : memref<6x64xf32>, memref<6xf32>, memref<7xf32>)
+  return
+}
+
+// -----
+
+// merge_partials C5: element types where there is a remainder
+func.func @merge_c5(%a: memref<2x8x64xf64>, %m: memref<2x8xf64>, %o: memref<8x64xf32>, %l: memref<8xf32>, %r: memref<8xf64>) {
+  // expected-error @+1 {{log-sum-exp must have element type 'f64' where there is a remainder, got 'f32' (C5)}}
+  attn.merge_partials ins(%a, %m, %m : memref<2x8x64xf64>, memref<2x8xf64>, memref<2x8xf64>)
+      outs(%o, %l, %r : memref<8x64xf32>, memref<8xf32>, memref<8xf64>)
   return
 }
 

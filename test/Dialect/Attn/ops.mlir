@@ -141,9 +141,10 @@ func.func @linear_attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>
 // CHECK-NEXT: ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
 // CHECK: attn.attention {{.*}} scale 1.000000e+00 probability {
 // CHECK-NEXT: ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
+// CHECK: attn.attention {{.*}} scale 1.000000e+00 -> tensor<?x8x?x8xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>
 // CHECK: attn.attention {{.*}} scale 1.000000e+00 unnormalized -> tensor<?x8x?x8xf32>
 // CHECK: attn.dropout %{{.*}} rate 1.000000e-01 seed(%{{.*}}) : tensor<?x8x?x?xf32>
-func.func @weights(%s: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x8xf32>, %seed: i64) -> (tensor<?x8x?x?xf32>, tensor<?x8x?x8xf32>) {
+func.func @weights(%s: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x8xf32>, %m: tensor<?x8x?xf32>, %seed: i64) -> (tensor<?x8x?x?xf32>, tensor<?x8x?x8xf32>) {
   %a = attn.masked_softmax %s causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
   %w = attn.probability_map %a : tensor<?x8x?x?xf32> {
   ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
@@ -154,6 +155,8 @@ func.func @weights(%s: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x8xf32>, %seed: i64)
   ^bb0(%p: f32, %b: index, %h: index, %i: index, %j: index):
     attn.yield %p : f32
   } -> tensor<?x8x?x8xf32>
+  %l:3 = attn.attention ins(%q, %q, %q : tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>)
+      outs(%q, %m, %m : tensor<?x8x?x8xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>) scale 1.0 -> tensor<?x8x?x8xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>
   %u = attn.attention ins(%o, %q, %q : tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>, tensor<?x8x?x8xf32>)
       outs(%q : tensor<?x8x?x8xf32>) scale 1.0 unnormalized -> tensor<?x8x?x8xf32>
   %d = attn.dropout %w rate 0.1 seed(%seed) : tensor<?x8x?x?xf32>
@@ -192,6 +195,8 @@ func.func @tiles(%source: memref<?x64xf16>, %tile: memref<64x64xf32, strided<[1,
   }
   attn.merge_partials ins(%accs, %stats, %stats : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
       outs(%o, %lse : memref<?x32xf16>, memref<?xf32>) sink(%sink : f32)
+  attn.merge_partials ins(%accs, %stats, %stats : memref<?x64x32xf32>, memref<?x64xf32>, memref<?x64xf32>)
+      outs(%o, %lse, %lse : memref<?x32xf16>, memref<?xf32>, memref<?xf32>)
   return
 }
 
@@ -266,7 +271,7 @@ func.func @positions(%n: index, %past: index, %cu: tensor<?xi32>, %cu64: tensor<
 // CHECK-LABEL: func.func @weight_stats
 // CHECK: attn.weight_stats %{{.*}} column_sums : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>
 // CHECK: attn.weight_stats %{{.*}} column_sums row_max entropy top_k 4 : tensor<?x8x?x?xf32> -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
-// CHECK: attn.attention_stats ins(%{{.*}}, %{{.*}} : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>) scale 1.250000e-01 offsets(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) log_sum_exp(%{{.*}} : tensor<?x8x?xf32>) column_sums(%{{.*}} : tensor<?x8x?xf32>) row_max(%{{.*}} : tensor<?x8x?xf32>) entropy(%{{.*}} : tensor<?x8x?xf32>) top_k(%{{.*}}, %{{.*}} : tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>) mask {
+// CHECK: attn.attention_stats ins(%{{.*}}, %{{.*}} : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>) scale 1.250000e-01 offsets(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) log_sum_exp(%{{.*}} : tensor<?x8x?xf32>) remainder(%{{.*}} : tensor<?x8x?xf32>) column_sums(%{{.*}} : tensor<?x8x?xf32>) row_max(%{{.*}} : tensor<?x8x?xf32>) entropy(%{{.*}} : tensor<?x8x?xf32>) top_k(%{{.*}}, %{{.*}} : tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>) mask {
 // CHECK: } -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
 // CHECK: attn.attention_stats ins({{.*}}) scale 1.000000e+00 row_max(%{{.*}} : tensor<?x8x?xf32>) score {
 func.func @weight_stats(%p: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x64xf32>, %k: tensor<?x2x?x64xf32>, %at: index)
@@ -275,7 +280,7 @@ func.func @weight_stats(%p: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x64xf32>, %k: t
   %c, %m, %e, %w, %i = attn.weight_stats %p column_sums row_max entropy top_k 4 : tensor<?x8x?x?xf32>
     -> tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>
   %0:5 = attn.attention_stats ins(%q, %k : tensor<?x8x?x64xf32>, tensor<?x2x?x64xf32>) scale 0.125 offsets(%at, %at, %at, %at)
-      log_sum_exp(%m : tensor<?x8x?xf32>) column_sums(%c : tensor<?x8x?xf32>) row_max(%m : tensor<?x8x?xf32>)
+      log_sum_exp(%m : tensor<?x8x?xf32>) remainder(%m : tensor<?x8x?xf32>) column_sums(%c : tensor<?x8x?xf32>) row_max(%m : tensor<?x8x?xf32>)
       entropy(%e : tensor<?x8x?xf32>) top_k(%w, %i : tensor<?x8x?x4xf32>, tensor<?x8x?x4xi32>) mask {
   ^bb0(%b: index, %h: index, %x: index, %j: index):
     %v = arith.cmpi sle, %j, %x : index
@@ -290,11 +295,11 @@ func.func @weight_stats(%p: tensor<?x8x?x?xf32>, %q: tensor<?x8x?x64xf32>, %k: t
 }
 
 // CHECK-LABEL: func.func @online_stats
-// CHECK: attn.online_stats ins({{.*}}) at(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) rows(%{{.*}}) scale 5.000000e-01 log_sum_exp(%{{.*}} : memref<?xf32>) column_sums(%{{.*}} : memref<?xf32>) top_k(%{{.*}}, %{{.*}} : memref<2x64xf32>, memref<2x64xi32>)
+// CHECK: attn.online_stats ins({{.*}}) at(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) rows(%{{.*}}) scale 5.000000e-01 log_sum_exp(%{{.*}} : memref<?xf32>) remainder(%{{.*}} : memref<?xf32>) column_sums(%{{.*}} : memref<?xf32>) top_k(%{{.*}}, %{{.*}} : memref<2x64xf32>, memref<2x64xi32>)
 func.func @online_stats(%q: memref<64x8xf32>, %k: memref<?x8xf32>, %l: memref<?xf32>, %c: memref<?xf32>,
                         %w: memref<2x64xf32>, %i: memref<2x64xi32>, %at: index) {
   attn.online_stats ins(%q, %k : memref<64x8xf32>, memref<?x8xf32>) at(%at, %at, %at, %at) rows(%at) scale 0.5
-      log_sum_exp(%l : memref<?xf32>) column_sums(%c : memref<?xf32>) top_k(%w, %i : memref<2x64xf32>, memref<2x64xi32>)
+      log_sum_exp(%l : memref<?xf32>) remainder(%l : memref<?xf32>) column_sums(%c : memref<?xf32>) top_k(%w, %i : memref<2x64xf32>, memref<2x64xi32>)
   return
 }
 

@@ -488,7 +488,7 @@ TEST_P(WeightStats, HugeScores) {
   Call call;
   call.queryRows = 33;
   call.keys = 100;
-  // The log-sum-exp is as large as the scores, and rounded to f32.
+  // Scores are rounded to f32.
   constexpr double largest = 256 * 0.25 * 40 * 1.5 * 1.5;
   call.bound = boundOf(graph) + unitRoundoff(ElementType::f32) * largest;
   call.weigh = [](const Tensor64 &scores) {
@@ -499,6 +499,67 @@ TEST_P(WeightStats, HugeScores) {
     return weights;
   };
   checkCall(*module, graph, call, false);
+}
+
+/// Rows whose log-sum-exp is rounded to the largest score: all of -1e9, of the
+/// lowest number, as masks add it, or of 1e9, and real keys among such ones.
+TEST_P(WeightStats, HugeBiases) {
+  constexpr double lowest = -std::numeric_limits<float>::max();
+  size_t turn = llvm::hash_value(llvm::StringRef(GetParam())) % 3;
+  for (const StatsShape &shape : kShapes)
+    for (bool hasSink : {false, true}) {
+      if (isLeftOut(GetParam(), turn))
+        continue;
+      AttentionGraph graph = graphOf(shape);
+      std::string bias = "tensor<" + std::string(shape.queryRows) + "x?xf32>";
+      std::string sink = "tensor<" + std::to_string(shape.heads) + "xf32>";
+      graph.extra = ", %bias: " + bias + (hasSink ? ", %sink: " + sink : "");
+      graph.scoreOps =
+          "%t = attn.bias %u, %bias : " + graph.scoresType() + ", " + bias;
+      graph.clause = "causal(bottom_right)" +
+                     (hasSink ? " sink(%sink : " + sink + ")" : "");
+      bool withSum = hasSink == (shape.heads % 4 == 0);
+      std::string text = statsText(graph, withSum);
+      SCOPED_TRACE(text);
+      auto module = compile(text, GetParam());
+      ASSERT_TRUE(module);
+      for (auto [queryRows, keys] : lengthsOf(shape)) {
+        SCOPED_TRACE("Sq " + std::to_string(queryRows) + ", Skv " +
+                     std::to_string(keys));
+        Call call;
+        call.queryRows = queryRows;
+        call.keys = keys;
+        call.bound = boundOf(graph);
+        call.extra.emplace_back(
+            ElementType::f32, Shape{queryRows, keys}, true,
+            [keys = keys](int64_t n) {
+              const double ofRows[] = {-1e9, lowest, 1e9, 0};
+              int64_t i = n / keys + keys, j = n % keys;
+              if (i % 5 == 4)
+                return j % 7 == 2 ? patternAt(5, n) : lowest;
+              return ofRows[i % 5];
+            });
+        Tensor64 biases = Tensor64::from(call.extra.back().host);
+        std::vector<double> sinks;
+        if (hasSink) {
+          const double ofHeads[] = {-1e9, 0.5, lowest, -INFINITY};
+          for (int64_t h = 0; h < shape.heads; ++h)
+            sinks.push_back(ofHeads[h % 4]);
+          call.extra.emplace_back(ElementType::f32, Shape{shape.heads}, true,
+                                  [&](int64_t n) { return sinks[n]; });
+        }
+        auto visible = reference::causalBottomRight(queryRows, keys);
+        call.weigh = [=](const Tensor64 &scores) {
+          Tensor64 rounded = llvm::cantFail(reference::bias(scores, biases));
+          for (double &score : rounded.data)
+            score = static_cast<float>(score);
+          return softmaxOf(visible, sinks)(rounded);
+        };
+        checkCall(*module, graph, call, withSum);
+        if (HasFailure())
+          return;
+      }
+    }
 }
 
 /// The same bits for any number of threads and for an element of the batch

@@ -127,6 +127,56 @@ TEST_P(Weights, ProgramWithSink) {
   checkForm(GetParam(), form, kFormShapes[7], "lengths");
 }
 
+/// Rows whose log-sum-exp is rounded to the largest score: all of -1e9, of the
+/// lowest f32, or of 1e9, and a real key among such ones.
+TEST_P(Weights, ProgramOnHugeScores) {
+  for (bool hasSink : {false, true}) {
+    Form form = {
+        [=](AttentionGraph &graph) {
+          kCurve.write(graph);
+          std::string bias = "tensor<" + graph.queryRows + "x?xf32>",
+                      sink = "tensor<" + std::to_string(graph.heads) + "xf32>";
+          graph.extra += ", %bias: " + bias;
+          graph.scoreOps =
+              "%t = attn.bias %u, %bias : " + graph.scoresType() + ", " + bias;
+          if (!hasSink)
+            return;
+          graph.extra += ", %sink: " + sink;
+          graph.clause += " sink(%sink : " + sink + ")";
+        },
+        [=](FormCall &call) {
+          kCurve.fill(call);
+          constexpr double lowest = -std::numeric_limits<float>::max();
+          auto bias = call.add(
+              ElementType::f32, {call.queryRows, call.keys}, [&](int64_t n) {
+                int64_t i = n / call.keys + call.keys, j = n % call.keys;
+                const double ofRows[] = {-1e9, lowest, 1e9,
+                                         j % 7 == 2 ? 0 : lowest};
+                return ofRows[i % 4];
+              });
+          bool isDouble = call.type == ElementType::f64;
+          call.options.score = [=](double score, int64_t, int64_t, int64_t i,
+                                   int64_t j) {
+            score += bias.at({i, j});
+            return isDouble ? score : static_cast<float>(score);
+          };
+          if (hasSink)
+            call.options.sink =
+                call.add(ElementType::f32, {call.heads},
+                         [](int64_t n) {
+                           const double ofHeads[] = {-1e9, 2, lowest};
+                           return ofHeads[n % 3];
+                         })
+                    .data;
+        }};
+    // Shapes have one in turn.
+    for (size_t n = 0; n < std::size(kFormShapes); ++n)
+      if (runAll() || hasSink == (n % 2 == 1))
+        checkForm(GetParam(), form, kFormShapes[n],
+                  hasSink ? "lengths" : "causal");
+  }
+}
+
 /// Threads and batches change no bit of either pass.
 TEST_P(Weights, Bits) {
   for (const Form *form : {&kCurve, &kSigmoid}) {

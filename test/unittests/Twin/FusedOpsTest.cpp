@@ -154,6 +154,69 @@ TEST_P(FusedOps, AttentionWithSink) {
   }
 }
 
+/// Scores so large that their log-sum-exp is rounded to the largest of them:
+/// what it lost is in its remainder, here and where partials are merged.
+TEST_P(FusedOps, Remainder) {
+  std::string t = "tensor<?x4x?x13xf32>", k = headsType(13),
+              l = "tensor<?x4x?xf32>", acc = tensorType("3x4x2"),
+              stats = tensorType("3x4"), o = tensorType("4x2"),
+              r = tensorType("4");
+  // The distance of the log-sum-exp from what all scores are.
+  auto distance = [](const std::string &name, const std::string &type) {
+    return "%" + name + "d = arith.subf %" + name + "#1, %" + name +
+           "all : " + type + "\n%" + name + "e = arith.addf %" + name + "d, %" +
+           name + "#2 : " + type + "\n";
+  };
+  for (bool hasSink : {false, true}) {
+    std::string sink = hasSink ? " sink(%sink : tensor<4xf32>)" : "";
+    auto module = compileTwin(
+        "func.func @f(%q: " + t + ", %k: " + k + ", %o: " + t + ", %lall: " +
+        l + ", %acc: " + acc + ", %max: " + stats + ", %sum: " + stats +
+        ", %ro: " + o + ", %mall: " + r + ", %sink: tensor<4xf32>) -> (" + l +
+        ", " + r + ") {\n%c = arith.constant -1.0e9 : f32\n" +
+        "%l:3 = attn.attention ins(%q, %k, %k : " + t + ", " + k + ", " + k +
+        ") outs(%o, %lall, %lall : " + t + ", " + l + ", " + l + ") scale 0.5" +
+        sink + R"( score {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %c : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %v = arith.cmpi sle, %j, %i : index
+    attn.yield %v : i1
+  } -> )" +
+        t + ", " + l + ", " + l + "\n" + distance("l", l) +
+        "%m:3 = attn.merge_partials ins(%acc, %max, %sum : " + acc + ", " +
+        stats + ", " + stats + ") outs(%ro, %mall, %mall : " + o + ", " + r +
+        ", " + r + ")" + (hasSink ? " sink(%c : f32)" : "") + " -> " + o +
+        ", " + r + ", " + r + "\n" + distance("m", r) +
+        "return %le, %me : " + l + ", " + r + "\n}\n");
+    ASSERT_TRUE(module);
+    for (auto [batch, rows, keys] : kExtents) {
+      TwinCall c = call();
+      auto all = [](int64_t) { return -1e9; };
+      c.floats({batch, 4, rows, 13});
+      c.floats({batch, 2, keys, 13});
+      c.floats({batch, 4, rows, 13});
+      c.floats({batch, 4, rows}, all);
+      c.floats({3, 4, 2});
+      c.floats({3, 4}, all);
+      // The last row is empty.
+      c.floats({3, 4}, [](int64_t n) { return n % 4 == 3 ? 0 : n + 1; });
+      c.floats({4, 2});
+      c.floats({4}, all);
+      c.floats({4}, all);
+      double ofSink = hasSink ? 1 : 0;
+      Tensor64 ofRows({batch, 4, rows}), ofMerged({4});
+      for (int64_t n = 0; n < static_cast<int64_t>(ofRows.data.size()); ++n)
+        ofRows.data[n] =
+            std::log(std::min<int64_t>(n % rows + 1, keys) + ofSink);
+      for (int64_t n = 0; n < 4; ++n)
+        ofMerged.data[n] = std::log((n == 3 ? 0 : 3 * n + 15) + ofSink);
+      c.expect(*module, {ofRows, ofMerged});
+    }
+  }
+}
+
 /// A program on weights, which sees them normalised and at the absolute
 /// position; and scores that are weights.
 TEST_P(FusedOps, AttentionWithPrograms) {

@@ -38,6 +38,15 @@ std::vector<Tensor64> statsOf(const Tensor64 &weights) {
           stats.topKeys};
 }
 
+/// Adds the integers of a log-sum-exp, and what they leave out.
+void addParts(TwinCall &c, const Tensor64 &lse) {
+  c.floats(lse.shape, [&](int64_t n) { return std::floor(lse.data[n]); });
+  c.floats(lse.shape, [&](int64_t n) {
+    double x = lse.data[n];
+    return std::isfinite(x) ? x - std::floor(x) : 0;
+  });
+}
+
 /// Weights as they come: with zeros, equal ones, negative ones and NaN.
 TEST_P(WeightStats, OfGivenWeights) {
   auto module = compileTwin(
@@ -65,12 +74,15 @@ TEST_P(WeightStats, AttentionStats) {
     std::string q = headsType(8);
     auto module = compileTwin(
         "func.func @f(%q: " + q + ", %k: " + q + ", %l: " + kRows +
-        ", %c0: " + kRows + ", %r0: " + kRows + ", %t0: " + kTop +
-        ", %i0: " + kKeys + ", %oj: index) -> " + resultTypes() +
+        ", %rest: " + kRows + ", %c0: " + kRows + ", %r0: " + kRows +
+        ", %t0: " + kTop + ", %i0: " + kKeys + ", %oj: index) -> " +
+        resultTypes() +
         " {\n%zero = arith.constant 0 : index\n"
         "%c, %m, %e, %tw, %ti = attn.attention_stats ins(%q, %k : " +
         q + ", " + q + ") scale 0.25 offsets(%zero, %zero, %zero, %oj)" +
-        (isNormalized ? " log_sum_exp(%l : " + kRows + ")" : "") +
+        (isNormalized ? " log_sum_exp(%l : " + kRows +
+                            ") remainder(%rest : " + kRows + ")"
+                      : "") +
         " column_sums(%c0 : " + kRows + ") row_max(%r0 : " + kRows +
         ") entropy(%r0 : " + kRows + ") top_k(%t0, %i0 : " + kTop + ", " +
         kKeys + ")" + (isNormalized ? "" : R"( score {
@@ -103,7 +115,7 @@ TEST_P(WeightStats, AttentionStats) {
                                      [](double x, int64_t, int64_t, int64_t,
                                         int64_t) { return std::exp2(x); },
                                      causal));
-        c.copyOf(softmax.lse);
+        addParts(c, softmax.lse);
         c.floats({batch, heads, keys});
         c.floats({batch, heads, rows});
         c.floats({batch, heads, rows, kPlaces});
@@ -128,9 +140,10 @@ TEST_P(WeightStats, OnlineStats) {
     return name + ":5 = attn.online_stats ins(%q, %k" + first + " : " + tile +
            ", " + tile + ") at(%zero, %zero, %at, %j" + first +
            ") rows(%rows) scale 0.5 log_sum_exp(%l : " + row +
-           ") column_sums(" + sums + " : " + row + ") row_max(" + state +
-           "m : " + row + ") entropy(" + state + "e : " + row + ") top_k(" +
-           state + "t, " + state + "i : " + top + ", " + places +
+           ") remainder(%rest : " + row + ") column_sums(" + sums + " : " +
+           row + ") row_max(" + state + "m : " + row + ") entropy(" + state +
+           "e : " + row + ") top_k(" + state + "t, " + state + "i : " + top +
+           ", " + places +
            R"() mask {
           ^bb0(%b: index, %h: index, %r: index, %c: index):
             %v = arith.cmpi sle, %c, %r : index
@@ -146,8 +159,8 @@ TEST_P(WeightStats, OnlineStats) {
     second.replace(second.find(from), 3, to);
   auto module = compileTwin(
       "func.func @f(%q: " + tile + ", %k0: " + tile + ", %k1: " + tile +
-      ", %l: " + row + ", %s0: " + row + ", %s1: " + row + ", %m: " + row +
-      ", %e: " + row + ", %t: " + top + ", %i: " + places +
+      ", %l: " + row + ", %rest: " + row + ", %s0: " + row + ", %s1: " + row +
+      ", %m: " + row + ", %e: " + row + ", %t: " + top + ", %i: " + places +
       ", %rows: index, %at: index) -> (" + row + ", " + row + ", " + row +
       ", " + row + ", " + top + ", " + top +
       ") {\n%zero = arith.constant 0 : index\n%j0 = arith.constant 0 : index\n"
@@ -172,7 +185,7 @@ TEST_P(WeightStats, OnlineStats) {
     auto softmax = llvm::cantFail(reference::maskedSoftmax(
         reference::scale(llvm::cantFail(reference::qk(queries, all)), 0.5),
         reference::causal(at)));
-    c.floats({rows}, [&](int64_t n) { return softmax.lse.data[n]; });
+    addParts(c, Tensor64({rows}, softmax.lse.data));
     auto zero = [](int64_t) { return 0.0; };
     c.floats({keys}, zero);
     c.floats({keys}, zero);

@@ -306,14 +306,26 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
 // attention
 //===----------------------------------------------------------------------===//
 
+/// A remainder says nothing of a log-sum-exp that was rounded once more.
+static LogicalResult verifyRemainder(Operation *op, Value lse, Value remainder,
+                                     Type type, StringRef label) {
+  for (auto [name, value] :
+       {std::pair("log-sum-exp", lse), {"remainder", remainder}})
+    if (Type element = getElementTypeOrSelf(value.getType()); element != type)
+      return op->emitOpError() << name << " must have element type " << type
+                               << " where there is a remainder, got " << element
+                               << " (" << label << ")";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   if (failed(verifyShaped(*this, "query", getQuery(), 4, "C1")) ||
       failed(verifyShaped(*this, "key", getKey(), 4, "C1", true)) ||
       failed(verifyShaped(*this, "value", getValue(), 4, "C1", true)) ||
       failed(verifyCache()))
     return failure();
-  if (getInits().empty() || getInits().size() > 2)
-    return emitOpError() << "must have one or two outputs, got "
+  if (getInits().empty() || getInits().size() > 3)
+    return emitOpError() << "must have one to three outputs, got "
                          << getInits().size() << " (C6)";
   if (failed(verifyShaped(*this, "output", getOutput(), 4, "C6")))
     return failure();
@@ -326,6 +338,11 @@ LogicalResult AttentionOp::verify() {
                               "got "
                            << type << " (C6)";
   }
+  if (Value remainder = getRemainder())
+    if (failed(verifyShaped(*this, "remainder", remainder, 3, "C6")) ||
+        failed(verifyRemainder(*this, getLogSumExp(), remainder, getScoreType(),
+                               "C6")))
+      return failure();
   Type value = getElementTypeOrSelf(getValue().getType());
   Type output = getElementTypeOrSelf(getOutput().getType());
   if (value != output && !value.isInteger())
@@ -496,8 +513,8 @@ void OnlineAttentionOp::getEffects(
 //===----------------------------------------------------------------------===//
 
 LogicalResult MergePartialsOp::verify() {
-  if (getInits().empty() || getInits().size() > 2)
-    return emitOpError() << "must have one or two outputs, got "
+  if (getInits().empty() || getInits().size() > 3)
+    return emitOpError() << "must have one to three outputs, got "
                          << getInits().size() << " (C1)";
   if (failed(verifyShaped(*this, "acc", getAcc(), 3, "C1")) ||
       failed(verifyShaped(*this, "max", getMax(), 2, "C1")) ||
@@ -506,6 +523,11 @@ LogicalResult MergePartialsOp::verify() {
     return failure();
   if (Value lse = getLogSumExp())
     if (failed(verifyShaped(*this, "log-sum-exp", lse, 1, "C1")))
+      return failure();
+  if (Value remainder = getRemainder())
+    if (failed(verifyShaped(*this, "remainder", remainder, 1, "C1")) ||
+        failed(verifyRemainder(*this, getLogSumExp(), remainder,
+                               getElementTypeOrSelf(getSum().getType()), "C5")))
       return failure();
   if (failed(verifyExtents(*this)))
     return failure();

@@ -201,7 +201,8 @@ void AttentionOp::getExtentConstraints(Constraints &constraints) {
   constraints.push_back({"C4", ExtentRelation::DivisibleBy, q, 1, k, 1,
                          "head count", "query", "key"});
   equal("C5", k, 2, v, 2, "sequence length", "key", "value");
-  static constexpr StringLiteral names[] = {"output", "log-sum-exp"};
+  static constexpr StringLiteral names[] = {"output", "log-sum-exp",
+                                            "remainder"};
   for (auto [o, name] : llvm::zip(getInits(), names)) {
     equal("C6", o, 0, q, 0, "batch extent", name, "query");
     equal("C6", o, 1, q, 1, "head count", name, "query");
@@ -259,5 +260,8 @@ void MergePartialsOp::getExtentConstraints(Constraints &constraints) {
                          1, "row count", "output", "acc"});
   if (getLogSumExp())
     equal("C3", getLogSumExp(), 0, getOutput(), 0, "row count", "log-sum-exp",
+          "output");
+  if (getRemainder())
+    equal("C3", getRemainder(), 0, getOutput(), 0, "row count", "remainder",
           "output");
 }

@@ -97,7 +97,7 @@ static MutableOperandRange getOutputs(Operation *op, unsigned first,
 }
 
 MutableOperandRange AttentionStatsOp::getDpsInitsMutable() {
-  return getOutputs(*this, getODSOperandIndexAndLength(7).first,
+  return getOutputs(*this, getODSOperandIndexAndLength(8).first,
                     {getColumnSums(), getRowMax(), getEntropy(),
                      getTopWeights(), getTopKeys()});
 }
@@ -173,15 +173,19 @@ LogicalResult AttentionStatsOp::verify() {
                            getTopWeights(), getTopKeys(), 3, "C6")) ||
       failed(verifyPlaces(*this, getTopWeights(), 3, "C6")))
     return failure();
-  if (Value lse = getLogSumExp()) {
-    if (failed(verifyShaped(*this, "log_sum_exp", lse, 3, "C11")))
+  for (auto [name, value] : {std::pair("log_sum_exp", getLogSumExp()),
+                             {"remainder", getRemainder()}}) {
+    if (!value)
+      continue;
+    if (failed(verifyShaped(*this, name, value, 3, "C11")))
       return failure();
-    Type type = getElementTypeOrSelf(lse.getType());
+    Type type = getElementTypeOrSelf(value.getType());
     if (!type.isF32() && !type.isF64())
-      return emitOpError() << "log_sum_exp must have element type f32 or f64, "
-                              "got "
+      return emitOpError() << name << " must have element type f32 or f64, got "
                            << type << " (C11)";
   }
+  if (getRemainder() && !getLogSumExp())
+    return emitOpError("remainder must come with log_sum_exp (C11)");
   if (failed(verifyAdditive(*this, getAdditive(), true, "C14")) ||
       failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
@@ -245,6 +249,7 @@ void AttentionStatsOp::getExtentConstraints(Constraints &constraints) {
     equal(label, value, 2, q, 2, "sequence length", name, "query");
   };
   ofRows(getLogSumExp(), "C11", "log_sum_exp");
+  ofRows(getRemainder(), "C11", "remainder");
   ofRows(getRowMax(), "C6", "row_max");
   ofRows(getEntropy(), "C6", "entropy");
   ofRows(getTopWeights(), "C6", "top_k weights");
@@ -276,7 +281,7 @@ AttentionStatsOp::reifyResultShapes(OpBuilder &builder,
 //===----------------------------------------------------------------------===//
 
 MutableOperandRange OnlineStatsOp::getDpsInitsMutable() {
-  return getOutputs(*this, getODSOperandIndexAndLength(9).first,
+  return getOutputs(*this, getODSOperandIndexAndLength(10).first,
                     {getColumnSums(), getRowMax(), getEntropy(),
                      getTopWeights(), getTopKeys()});
 }
@@ -292,11 +297,15 @@ LogicalResult OnlineStatsOp::verify() {
       failed(verifyPlaces(*this, getTopWeights(), 0, "C3")) ||
       (getLogSumExp() &&
        failed(verifyShaped(*this, "log_sum_exp", getLogSumExp(), 1, "C1"))) ||
+      (getRemainder() &&
+       failed(verifyShaped(*this, "remainder", getRemainder(), 1, "C1"))) ||
       failed(verifyAdditive(*this, getAdditive(), false, "C8")) ||
       failed(verifyHeadDim(*this, "query", getQuery(), "C2")) ||
       failed(verifyHeadDim(*this, "key", getKey(), "C2")) ||
       failed(verifyExtents(*this)))
     return failure();
+  if (getRemainder() && !getLogSumExp())
+    return emitOpError("remainder must come with log_sum_exp (C6)");
   if (getScale() && failed(verifyFinite(*this, "scale", *getScale(), false,
                                         "C7", getScoreType())))
     return failure();
@@ -341,5 +350,8 @@ void OnlineStatsOp::getExtentConstraints(Constraints &constraints) {
   if (getLogSumExp())
     constraints.push_back({"C6", ExtentRelation::AtMost, getLogSumExp(), 0, q,
                            0, "row count", "log_sum_exp", "query"});
+  if (getLogSumExp())
+    equal("C6", getRemainder(), 0, getLogSumExp(), 0, "row count", "remainder",
+          "log_sum_exp");
   equal("C8", getAdditive(), 0, q, 1, "head dim", "additive", "query");
 }

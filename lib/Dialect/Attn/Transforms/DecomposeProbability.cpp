@@ -40,10 +40,13 @@ public:
   void run() {
     b.setInsertionPoint(op);
     AttentionOp sums = emitFirstPass();
-    AttentionOp weighted = emitSecondPass(sums.getResult(1));
+    AttentionOp weighted =
+        emitSecondPass({sums.getResult(1), sums.getResult(2)});
     SmallVector<Value> results{weighted.getResult(0)};
     if (Value init = op.getLogSumExp())
       results.push_back(convert(sums.getResult(1), init));
+    if (op.getRemainder())
+      results.push_back(sums.getResult(2));
     rewriter.replaceOp(op, results);
   }
 
@@ -65,11 +68,14 @@ private:
     SmallVector<OpFoldResult> sizes = column(op.getOutput());
     Value output = tensor::EmptyOp::create(b, sizes, element);
     // Weights are as exact as it.
-    Value lse = op.getLogSumExp();
-    if (!lse || getElementTypeOrSelf(lse.getType()) != op.getScoreType())
-      lse = tensor::EmptyOp::create(b, ArrayRef(sizes).drop_back(),
-                                    op.getScoreType());
-    return cloneWith(value, {output, lse});
+    SmallVector<Value> inits{output};
+    for (Value init : {op.getLogSumExp(), op.getRemainder()}) {
+      if (!init || getElementTypeOrSelf(init.getType()) != op.getScoreType())
+        init = tensor::EmptyOp::create(b, ArrayRef(sizes).drop_back(),
+                                       op.getScoreType());
+      inits.push_back(init);
+    }
+    return cloneWith(value, inits);
   }
 
   /// The op with other values and outputs, and no program on weights. All else
@@ -101,7 +107,7 @@ private:
   }
 
   /// Weights from the scores and the log-sum-exp of their row.
-  AttentionOp emitSecondPass(Value lse) {
+  AttentionOp emitSecondPass(const LogSumExp &lse) {
     AttentionOp second = cloneWith(op.getValue(), op.getOutput());
     second.getSinkMutable().clear();
     second.setUnnormalized(true);
@@ -124,7 +130,7 @@ private:
   }
 
   /// The mapped weight of a pair whose score is `score`; one of -inf is hidden.
-  Value emitWeight(Value score, Value lse, Region &region) {
+  Value emitWeight(Value score, const LogSumExp &lse, Region &region) {
     SmallVector<Value> row(region.getArguments().slice(1, 3));
     if (!op.getOffsets().empty())
       for (auto [index, offset] : llvm::zip(row, op.getOffsets()))

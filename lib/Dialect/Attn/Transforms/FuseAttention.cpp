@@ -87,11 +87,11 @@ public:
   }
 
   /// The weighted sum as one op; returns its log-sum-exp if it is to have one.
-  Value fuseAttention(bool withLogSumExp) {
+  LogSumExp fuseAttention(bool withLogSumExp) {
     emitCaptures();
     SmallVector<Value> inits{emitOutput()};
     if (withLogSumExp)
-      inits.push_back(emitEmpty(getRowSizes(), scoreType));
+      appendLogSumExp(inits);
     auto [key, value] = readCaches(chain);
     auto attention = AttentionOp::create(
         b, TypeRange(ValueRange(inits)), chain.query(), key.rows, value->rows,
@@ -109,12 +109,12 @@ public:
       emitProbabilityProgram(attention.getProbability());
     emitMaskProgram(attention.getMask());
     rewriter.replaceOp(chain.root, attention.getResult(0));
-    return withLogSumExp ? attention.getResult(1) : Value();
+    return withLogSumExp ? getLogSumExp(attention) : LogSumExp();
   }
 
   /// The log-sum-exp of the weights, with one feature of the keys for values:
   /// kernels have no form without a weighted sum.
-  Value emitLogSumExp() {
+  LogSumExp emitLogSumExp() {
     emitCaptures();
     Cached key = readCaches(chain).first;
     SmallVector<OpFoldResult> begins(4, b.getIndexAttr(0)),
@@ -124,22 +124,22 @@ public:
     Value value =
         tensor::ExtractSliceOp::create(b, key.rows, begins, column, ones);
     Type element = getElementTypeOrSelf(value.getType());
-    SmallVector<OpFoldResult> rows = getRowSizes(), output(rows);
+    SmallVector<OpFoldResult> output = getRowSizes();
     output.push_back(b.getIndexAttr(1));
     SmallVector<Value> inits{
-        emitEmpty(output, element.isInteger() ? scoreType : element),
-        emitEmpty(rows, scoreType)};
+        emitEmpty(output, element.isInteger() ? scoreType : element)};
+    appendLogSumExp(inits);
     auto attention = AttentionOp::create(
         b, TypeRange(ValueRange(inits)), chain.query(), key.rows, value, inits,
         ValueRange(), softmax.getSink(), key.table, key.scale, key.scale,
         chain.additive(), b.getF64FloatAttr(scale), UnitAttr(), ScheduleAttr());
     emitScoreProgram(attention.getScore());
     emitMaskProgram(attention.getMask());
-    return attention.getResult(1);
+    return getLogSumExp(attention);
   }
 
   /// The statistics as one op; weights of a sigmoid need no log-sum-exp.
-  void fuseStats(Value logSumExp) {
+  void fuseStats(const LogSumExp &logSumExp) {
     emitCaptures();
     auto stats = cast<WeightStatsOp>(chain.root);
     SmallVector<OpFoldResult> rows = getRowSizes();
@@ -165,7 +165,8 @@ public:
     bool isSoftmaxAlone = logSumExp && chain.weightOps.empty();
     auto fused = AttentionStatsOp::create(
         b, types, chain.query(), key.rows, ValueRange(),
-        isSoftmaxAlone ? logSumExp : Value(), key.table, key.scale,
+        isSoftmaxAlone ? logSumExp.rounded : Value(),
+        isSoftmaxAlone ? logSumExp.remainder : Value(), key.table, key.scale,
         chain.additive(), columnSums, rowMax, entropy, topWeights, topKeys,
         b.getF64FloatAttr(scale), ScheduleAttr());
     if (isSoftmaxAlone)
@@ -184,6 +185,14 @@ public:
   }
 
 private:
+  void appendLogSumExp(SmallVectorImpl<Value> &inits) {
+    for (int part = 0; part < 2; ++part)
+      inits.push_back(emitEmpty(getRowSizes(), scoreType));
+  }
+  static LogSumExp getLogSumExp(AttentionOp attention) {
+    return {attention.getResult(1), attention.getResult(2)};
+  }
+
   /// `[B, Hq, Sq]`.
   SmallVector<OpFoldResult> getRowSizes() {
     SmallVector<OpFoldResult> sizes =
@@ -297,7 +306,8 @@ private:
   }
 
   /// The weight of a softmax whose log-sum-exp is known, and what follows it.
-  Value emitSoftmaxWeight(Value score, Value logSumExp, ValueRange position) {
+  Value emitSoftmaxWeight(Value score, const LogSumExp &logSumExp,
+                          ValueRange position) {
     Value weight =
         emitSoftmaxWeightOf(b, score, logSumExp, position.drop_back());
     return emitSelectVisible(b, score, emitWeightOps(weight, position));
@@ -469,7 +479,7 @@ class FuseAttentionPass
       remarkFused(*chain);
       (chain->value() ? sums : stats).push_back(*chain);
     });
-    llvm::DenseMap<Operation *, Value> logSumExps;
+    llvm::DenseMap<Operation *, LogSumExp> logSumExps;
     for (const AttentionChain &chain : sums) {
       bool isShared = !chain.hasSigmoid() &&
                       llvm::any_of(stats, [&](const AttentionChain &other) {
@@ -479,8 +489,8 @@ class FuseAttentionPass
           Fusion(rewriter, chain).fuseAttention(isShared);
     }
     for (const AttentionChain &chain : stats) {
-      Value &known = logSumExps[chain.softmax];
-      if (!chain.hasSigmoid() && !comesBefore(known, chain.root)) {
+      LogSumExp &known = logSumExps[chain.softmax];
+      if (!chain.hasSigmoid() && !comesBefore(known.rounded, chain.root)) {
         remarkTwoPasses(chain.root);
         known = Fusion(rewriter, chain).emitLogSumExp();
       }

@@ -30,13 +30,19 @@ static Value constantLike(ImplicitLocOpBuilder &b, Value score, double value) {
 }
 
 Value attn::emitSoftmaxWeightOf(ImplicitLocOpBuilder &b, Value score,
-                                Value logSumExp, ValueRange row) {
-  Value sum = tensor::ExtractOp::create(b, logSumExp, row);
-  if (sum.getType() != score.getType())
-    sum = arith::ExtFOp::create(b, score.getType(), sum);
-  Value exponent =
-      arith::MulFOp::create(b, arith::SubFOp::create(b, score, sum),
-                            constantLike(b, score, llvm::numbers::log2e));
+                                const LogSumExp &logSumExp, ValueRange row) {
+  Value logarithm = score;
+  // One after the other: their sum is the rounded one again.
+  for (Value part : {logSumExp.rounded, logSumExp.remainder})
+    logarithm = arith::SubFOp::create(b, logarithm,
+                                      tensor::ExtractOp::create(b, part, row));
+  // No weight is above 1, however the other pass rounds the score.
+  Value zero = constantLike(b, score, 0.0);
+  Value isAbove =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, zero, logarithm);
+  logarithm = arith::SelectOp::create(b, isAbove, zero, logarithm);
+  Value exponent = arith::MulFOp::create(
+      b, logarithm, constantLike(b, score, llvm::numbers::log2e));
   return math::Exp2Op::create(b, exponent);
 }
 

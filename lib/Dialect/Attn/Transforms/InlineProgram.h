@@ -17,9 +17,16 @@ namespace attn {
 mlir::Value inlineProgram(mlir::ImplicitLocOpBuilder &b, mlir::Region &program,
                           mlir::ValueRange arguments);
 
-/// exp(score - lse) for the log-sum-exp at `row`, `(b, h, i)`, of a tensor.
+/// The log-sum-exp of rows, and what is left out of it where it is rounded:
+/// tensors `[B, Hq, Sq]`.
+struct LogSumExp {
+  mlir::Value rounded, remainder;
+  explicit operator bool() const { return static_cast<bool>(rounded); }
+};
+
+/// exp(score - lse) for the log-sum-exp at `row`, `(b, h, i)`; at most 1.
 mlir::Value emitSoftmaxWeightOf(mlir::ImplicitLocOpBuilder &b,
-                                mlir::Value score, mlir::Value logSumExp,
+                                mlir::Value score, const LogSumExp &logSumExp,
                                 mlir::ValueRange row);
 
 /// `weight`, and 0 for a score of -inf, whose pair is hidden.

@@ -24,7 +24,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     of the values. The first output is `[B, Hq, Sq, Dv]`; an optional second
     one, `[B, Hq, Sq]`, receives the natural log-sum-exp (-inf for a row without
     visible keys, whose output is 0). Scores, weights and sums are f32, f64 for
-    f64 queries.
+    f64 queries. An optional third one receives the remainder: what is left out
+    of the log-sum-exp where it is rounded, 0 where it is infinite. For scores
+    near -1e9, the logarithm of the sum is all remainder in f32.
 
     A score of -inf has weight 0. A row all of whose scores are -inf is like one
     without visible keys, whatever its values hold; in other rows a NaN or an
@@ -62,8 +64,9 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
     - C4: the key head count is positive, equals the value head count, and
       divides the query head count.
     - C5: key and value lengths are equal.
-    - C6: there are one or two outputs: `[B, Hq, Sq, Dv]` of `value`'s element
-      type, of any float type for integers, and `[B, Hq, Sq]` of f32 or f64.
+    - C6: there are one to three outputs: `[B, Hq, Sq, Dv]` of `value`'s element
+      type, of any float type for integers, and `[B, Hq, Sq]` of f32 or f64. With
+      a third one, `[B, Hq, Sq]`, it and the second have the type of scores.
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `offsets` are none or four.
     - C9: the score region maps `(score, b, h, i, j)` to a score, the mask
@@ -134,10 +137,13 @@ def Attn_AttentionOp : Attn_DestinationOp<"attention",
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
-    /// The output, and the log-sum-exp or null.
+    /// The output, the log-sum-exp or null, and its remainder or null.
     mlir::Value getOutput() { return getInits()[0]; }
     mlir::Value getLogSumExp() {
       return getInits().size() > 1 ? getInits()[1] : mlir::Value();
+    }
+    mlir::Value getRemainder() {
+      return getInits().size() > 2 ? getInits()[2] : mlir::Value();
     }
     /// What scores, weights and sums are computed in.
     mlir::FloatType getScoreType();
@@ -367,19 +373,22 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
   let summary = "merges partial states of split keys and normalises";
   let description = [{
     Partials are `(max [P, M], sum [P, M], acc [P, M, Dv])`; the outputs are
-    `[R, Dv]` and, when given, the log-sum-exp `[R]`, `R <= M`: rows past `R`
-    are padding. Partials with sum 0 are skipped, whatever `acc` holds; a row
-    without any gives 0 and -inf. The order of the merge is the order of the partials.
+    `[R, Dv]` and, when given, the log-sum-exp `[R]` and its remainder `[R]`, as
+    in `attn.attention`, `R <= M`: rows past `R` are padding. Partials with sum 0
+    are skipped, whatever `acc` holds; a row without any gives 0 and -inf. The
+    order of the merge is the order of the partials.
 
     `sink` is the logit that takes part in every row's maximum and sum besides:
     the log-sum-exp of a row without partials is the sink.
 
     `unnormalized` adds up `acc` as it is; `max` and `sum` are not read.
 
-    - C1: ranks are 3, 2, 2, then 2 and 1 for the outputs.
+    - C1: ranks are 3, 2, 2, then 2, 1 and 1 for the outputs.
     - C2: the `P` and `M` extents agree.
     - C3: the outputs' second extent is `Dv`, and their first extents agree.
     - C4: with `unnormalized` there is one output and no sink.
+    - C5: with a remainder, it and the log-sum-exp have the element type of
+      `sum`.
   }];
   let arguments = (ins AnyShaped:$acc, AnyShaped:$max, AnyShaped:$sum,
     Variadic<AnyShaped>:$inits, Optional<AnyFloat>:$sink,
@@ -396,6 +405,9 @@ def Attn_MergePartialsOp : Attn_DestinationOp<"merge_partials",
     mlir::Value getOutput() { return getInits()[0]; }
     mlir::Value getLogSumExp() {
       return getInits().size() > 1 ? getInits()[1] : mlir::Value();
+    }
+    mlir::Value getRemainder() {
+      return getInits().size() > 2 ? getInits()[2] : mlir::Value();
     }
   }];
 }

@@ -65,8 +65,11 @@ def Attn_AttentionStatsOp : Attn_DestinationOp<"attention_stats",
     What `attn.weight_stats` says of the weights of an `attn.attention` with the
     same queries, keys, scale and programs. `log_sum_exp`, `[B, Hq, Sq]`, is that
     of the attention: the weight of a visible pair is `exp(score - lse)`, and 0 for
-    a score of -inf. Sinks are part of it. Without it, the weights of visible pairs
-    are what the score region yields, as with `unnormalized`.
+    a score of -inf. Sinks are part of it. With the `remainder` of the attention it
+    is `exp((score - lse) - remainder)`, which is right for scores of any size.
+    It is at most 1, whatever rounding does to the score.
+    Without both, the weights of visible pairs are what the score region yields, as
+    with `unnormalized`.
 
     Outputs, at least one: `column_sums [B, Hq, Skv]`, `row_max [B, Hq, Sq]`,
     `entropy [B, Hq, Sq]`, and `top_k` with weights and keys `[B, Hq, Sq, K]`. The
@@ -86,7 +89,8 @@ def Attn_AttentionStatsOp : Attn_DestinationOp<"attention_stats",
       `(b, h, i, j)` to `i1`.
     - C10: operands are all tensors or all memrefs; with tensors the results are
       the outputs' types, with memrefs there are none.
-    - C11: `log_sum_exp` is `[B, Hq, Sq]` of f32 or f64.
+    - C11: `log_sum_exp` is `[B, Hq, Sq]` of f32 or f64, and so is `remainder`,
+      which is given with it.
     - C12: `table` is `[B, M]` of i32 or i64; with it, key has static pages.
     - C13: `key_scale` is given exactly for i8, and has the extents of `key` but
       for the last.
@@ -99,7 +103,7 @@ def Attn_AttentionStatsOp : Attn_DestinationOp<"attention_stats",
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key,
     Variadic<Index>:$offsets, Optional<AnyShaped>:$log_sum_exp,
-    Optional<AnyShaped>:$table, Optional<AnyShaped>:$key_scale,
+    Optional<AnyShaped>:$remainder, Optional<AnyShaped>:$table, Optional<AnyShaped>:$key_scale,
     Optional<AnyShaped>:$additive, Optional<AnyShaped>:$column_sums,
     Optional<AnyShaped>:$row_max, Optional<AnyShaped>:$entropy,
     Optional<AnyShaped>:$top_weights, Optional<AnyShaped>:$top_keys,
@@ -110,6 +114,7 @@ def Attn_AttentionStatsOp : Attn_DestinationOp<"attention_stats",
     `ins` `(` $query `,` $key `:` type($query) `,` type($key) `)` `scale` $scale
     (`offsets` `(` $offsets^ `)`)?
     (`log_sum_exp` `(` $log_sum_exp^ `:` type($log_sum_exp) `)`)?
+    (`remainder` `(` $remainder^ `:` type($remainder) `)`)?
     (`table` `(` $table^ `:` type($table) `)`)?
     (`key_scale` `(` $key_scale^ `:` type($key_scale) `)`)?
     (`additive` `(` $additive^ `:` type($additive) `)`)?
@@ -140,25 +145,29 @@ def Attn_OnlineStatsOp : Attn_DestinationOp<"online_stats",
     `top_keys`, both `[K, M]`. A fresh state is 0 everywhere, and -1 for the keys.
     Blocks come in the order of their keys.
 
-    Weights are as in `attn.attention_stats`, with `log_sum_exp [M]`, and positions
-    and rows as in `attn.online_attention`: rows past `rows` count nowhere.
+    Weights are as in `attn.attention_stats`, with `log_sum_exp [M]` and `remainder
+    [M]`, and positions and rows as in `attn.online_attention`: rows past `rows`
+    count nowhere.
 
-    - C1: shaped operands have rank 2, but `column_sums`, `row_max`, `entropy` and
-      `log_sum_exp`, of rank 1, and float element types, `top_keys` i32.
+    - C1: shaped operands have rank 2, but `column_sums`, `row_max`, `entropy`,
+      `log_sum_exp` and `remainder`, of rank 1, and float element types, `top_keys`
+      i32.
     - C2: `query` and `key` have equal, static second extents.
     - C3: extents of the state are those above; `K` is static and positive.
     - C4: there is at least one output.
     - C5: regions are as in `attn.attention_stats`.
-    - C6: `log_sum_exp` is `[R]`, `R <= M`.
+    - C6: `log_sum_exp` is `[R]`, `R <= M`, and so is `remainder`, which is given
+      with it.
     - C7: `scale` is finite in the type that scores are accumulated in.
     - C8: `additive` is `[D]` of floats.
   }];
   let arguments = (ins AnyShaped:$query, AnyShaped:$key,
     Index:$b, Index:$h, Index:$i, Index:$j, Optional<Index>:$rows,
-    Optional<AnyShaped>:$log_sum_exp, Optional<AnyShaped>:$additive,
-    Optional<AnyShaped>:$column_sums, Optional<AnyShaped>:$row_max,
-    Optional<AnyShaped>:$entropy, Optional<AnyShaped>:$top_weights,
-    Optional<AnyShaped>:$top_keys, OptionalAttr<F64Attr>:$scale,
+    Optional<AnyShaped>:$log_sum_exp, Optional<AnyShaped>:$remainder,
+    Optional<AnyShaped>:$additive, Optional<AnyShaped>:$column_sums,
+    Optional<AnyShaped>:$row_max, Optional<AnyShaped>:$entropy,
+    Optional<AnyShaped>:$top_weights, Optional<AnyShaped>:$top_keys,
+    OptionalAttr<F64Attr>:$scale,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
@@ -167,6 +176,7 @@ def Attn_OnlineStatsOp : Attn_DestinationOp<"online_stats",
     `at` `(` $b `,` $h `,` $i `,` $j `)` (`rows` `(` $rows^ `)`)?
     (`scale` $scale^)?
     (`log_sum_exp` `(` $log_sum_exp^ `:` type($log_sum_exp) `)`)?
+    (`remainder` `(` $remainder^ `:` type($remainder) `)`)?
     (`additive` `(` $additive^ `:` type($additive) `)`)?
     (`column_sums` `(` $column_sums^ `:` type($column_sums) `)`)?
     (`row_max` `(` $row_max^ `:` type($row_max) `)`)?
