@@ -119,6 +119,7 @@ Error readFunction(const json::Value &json, FunctionInfo &function) {
     return error;
   if (Error error = readValues("results", true, function.results))
     return error;
+  function.gathers = object->getBoolean("gathers").value_or(false);
   if (Error error = readStrings(*object, "checks", function.checks))
     return error;
   return readStrings(*object, "remarks", function.remarks);
@@ -187,11 +188,14 @@ std::string ModuleInfo::str() const {
       args.push_back(write(value, /*isResult=*/false));
     for (const ValueInfo &value : function.results)
       results.push_back(write(value, /*isResult=*/true));
-    list.push_back(json::Object{{"name", function.name},
-                                {"args", std::move(args)},
-                                {"results", std::move(results)},
-                                {"checks", json::Array(function.checks)},
-                                {"remarks", json::Array(function.remarks)}});
+    json::Object object{{"name", function.name},
+                        {"args", std::move(args)},
+                        {"results", std::move(results)},
+                        {"checks", json::Array(function.checks)},
+                        {"remarks", json::Array(function.remarks)}};
+    if (function.gathers)
+      object["gathers"] = true;
+    list.push_back(std::move(object));
   }
   std::string text;
   raw_string_ostream stream(text);

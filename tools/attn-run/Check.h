@@ -33,8 +33,7 @@ struct ResultCheck {
   double bound = 0.0;
   /// Indices of the worst element; empty when there is none.
   llvm::SmallVector<int64_t> worst;
-  /// Whether a program has read out of bounds for a visible pair, so that it
-  /// got the nearest element.
+  /// Whether a float that a program has read out of bounds is part of it.
   bool isClamped = false;
 
   bool passed() const { return comparison.within(bound); }

@@ -101,8 +101,7 @@ void attn::printChecks(const RunReport &report) {
                           shapeText(check.worst), comparison.worstGot,
                           comparison.worstExpected);
     if (check.isClamped)
-      line += ", a program read out of bounds for a visible pair and got the "
-              "nearest element";
+      line += ", a program read out of bounds for a visible pair";
     printOut("{}\n", line);
   }
 }

@@ -74,6 +74,8 @@ struct FunctionInfo {
   std::string name;
   std::vector<ValueInfo> args;
   std::vector<ValueInfo> results;
+  /// Whether a program of it reads floats at indices that it computes.
+  bool gathers = false;
   /// Texts of the shape checks; {0} and {1} stand for the two values that
   /// differ.
   std::vector<std::string> checks;

@@ -185,9 +185,18 @@ llvm::json::Object attn::getEntryInfo(func::FuncOp function,
   }
   for (const std::string &text : texts)
     checks.push_back(llvm::json::fixUTF8(text));
-  return llvm::json::Object{{"name", llvm::json::fixUTF8(function.getName())},
-                            {"args", std::move(args)},
-                            {"results", std::move(results)},
-                            {"checks", std::move(checks)},
-                            {"remarks", llvm::json::Array()}};
+  llvm::json::Object info{{"name", llvm::json::fixUTF8(function.getName())},
+                          {"args", std::move(args)},
+                          {"results", std::move(results)},
+                          {"checks", std::move(checks)},
+                          {"remarks", llvm::json::Array()}};
+  bool gathers = false;
+  function.walk([&](tensor::ExtractOp extract) {
+    gathers |= isa<AttnDialect>(extract->getParentOp()->getDialect()) &&
+               isa<FloatType>(extract.getType()) &&
+               !extract.getIndices().empty();
+  });
+  if (gathers)
+    info["gathers"] = true;
+  return info;
 }

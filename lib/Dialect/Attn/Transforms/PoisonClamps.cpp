@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Clamping is for hidden pairs. A NaN shows in a result exactly when a visible
-// pair has read one.
+// Clamping is for hidden pairs. A NaN shows in a result only when a visible
+// pair has read one, and does when nothing on the way swallows it.
 //
 //===----------------------------------------------------------------------===//
 
