@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::bufferization;
@@ -60,35 +61,39 @@ LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
 
 /// Upstream guesses from strides which dimensions of 1 a view drops. Where
 /// several strides are unknown it takes the first one, and addresses
-/// `[1, 2, 1, 4]` as `[1, 2, 4]` by the strides of `[2, 1, 4]`. Such a view
-/// becomes one that drops nothing, and a reshape that names the dimensions.
+/// `[1, 2, 1, 4]` as `[1, 2, 4]` by the strides of `[2, 1, 4]`; where steps
+/// change a stride it finds none. Such a view becomes one that drops nothing,
+/// and a cast that names the strides that are kept.
 void nameDroppedDims(memref::SubViewOp op) {
   MemRefType type = op.getType();
   ArrayRef<int64_t> full = op.getStaticSizes(), kept = type.getShape();
-  llvm::SmallBitVector dropped = op.getDroppedDims();
-  SmallVector<int64_t> guessed;
-  for (auto [dim, extent] : llvm::enumerate(full))
-    if (!dropped.test(dim))
-      guessed.push_back(extent);
-  if (guessed == kept)
+  auto dropped = static_cast<ptrdiff_t>(full.size() - kept.size());
+  bool hasSteps = llvm::any_of(op.getStaticStrides(),
+                               [](int64_t step) { return step != 1; });
+  if (dropped == 0 || (llvm::count(full, 1) == dropped && !hasSteps))
     return;
-  SmallVector<ReassociationIndices> groups(kept.size());
-  size_t next = 0; // of the kept dimensions
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value view =
+      memref::SubViewOp::create(b, op.getSource(), op.getMixedOffsets(),
+                                op.getMixedSizes(), op.getMixedStrides());
+  auto whole = memref::ExtractStridedMetadataOp::create(b, view);
+  auto [knownStrides, knownOffset] = type.getStridesAndOffset();
+  auto orKnown = [&](int64_t known, Value value) {
+    return ShapedType::isDynamic(known) ? OpFoldResult(value)
+                                        : OpFoldResult(b.getIndexAttr(known));
+  };
+  // What is dropped is 1 long, so that any way to match the shapes is right.
+  SmallVector<OpFoldResult> sizes, strides, all = op.getMixedSizes();
   for (auto [dim, extent] : llvm::enumerate(full)) {
-    bool isKept = next < kept.size() && extent == kept[next];
-    // A dropped one goes with the one before, or with the first.
-    groups[isKept || next == 0 ? next : next - 1].push_back(dim);
-    next += isKept;
+    size_t next = sizes.size();
+    if (next == kept.size() || extent != kept[next])
+      continue;
+    sizes.push_back(all[dim]);
+    strides.push_back(orKnown(knownStrides[next], whole.getStrides()[dim]));
   }
-  OpBuilder builder(op);
-  Value view = memref::SubViewOp::create(
-      builder, op.getLoc(), op.getSource(), op.getMixedOffsets(),
-      op.getMixedSizes(), op.getMixedStrides());
-  Value reshaped =
-      memref::CollapseShapeOp::create(builder, op.getLoc(), view, groups);
-  if (reshaped.getType() != type)
-    reshaped = memref::CastOp::create(builder, op.getLoc(), type, reshaped);
-  op.replaceAllUsesWith(reshaped);
+  Value cast = memref::ReinterpretCastOp::create(
+      b, type, view, orKnown(knownOffset, whole.getOffset()), sizes, strides);
+  op.replaceAllUsesWith(cast);
   op.erase();
 }
 

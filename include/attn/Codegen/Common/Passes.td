@@ -103,8 +103,8 @@ def BufferizePass : Pass<"attn-bufferize", "mlir::ModuleOp"> {
     innermost stride (`strided<[?, ?, 1], offset: ?>`), so that views of a
     caller's array need no copy. Arguments of public functions are never
     written to. Public functions get `llvm.emit_c_interface`. A slice that drops
-    dimensions of 1 is a view of all and a reshape where strides do not tell
-    which ones are dropped.
+    some of its dimensions of 1, or has steps, is a view of all of them and a
+    cast that names the strides that are kept.
   }];
   let dependentDialects = ["mlir::bufferization::BufferizationDialect",
                            "mlir::linalg::LinalgDialect",
