@@ -16,6 +16,7 @@
 #include "attn/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -31,9 +32,18 @@ namespace attn {
 
 namespace {
 
+/// `value` in `type`, an integer or a vector of such.
+Value createConstant(OpBuilder &b, Location loc, Type type,
+                     const APInt &value) {
+  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = DenseElementsAttr::get(vector, value);
+  return arith::ConstantOp::create(b, loc, attr);
+}
+
 /// Programs are evaluated for hidden pairs too, where they may divide by
 /// anything: 1 instead of 0, and instead of -1 under the lowest integer.
-void makeSafe(Operation *division) {
+void makeSafe(Operation *division, bool isSigned) {
   Value dividend = division->getOperand(0), divisor = division->getOperand(1);
   Type type = divisor.getType(), element = getElementTypeOrSelf(type);
   APInt known;
@@ -43,19 +53,15 @@ void makeSafe(Operation *division) {
   ImplicitLocOpBuilder b(division->getLoc(), division);
   unsigned width = element.isIndex() ? IndexType::kInternalStorageBitWidth
                                      : element.getIntOrFloatBitWidth();
-  auto constant = [&](const APInt &value) -> Value {
-    TypedAttr attr = b.getIntegerAttr(element, value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      attr = DenseElementsAttr::get(vector, value);
-    return arith::ConstantOp::create(b, attr);
+  auto constant = [&](const APInt &value) {
+    return createConstant(b, division->getLoc(), type, value);
   };
   auto equals = [&](Value x, const APInt &value) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x,
                                  constant(value));
   };
   Value traps = equals(divisor, APInt::getZero(width));
-  // As an unsigned number, -1 is a divisor like others.
-  if (!isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(division))
+  if (isSigned)
     traps = arith::OrIOp::create(
         b, traps,
         arith::AndIOp::create(
@@ -94,8 +100,28 @@ struct FromHalf : OpRewritePattern<ConversionOp> {
   }
 };
 
-/// An integer to f16, by f32. It rounds once: f32 has each integer that is not
-/// infinite in f16.
+/// `integer` in f16, by i32. Those that it does not have are infinite in f16,
+/// as is 2^17.
+Value convertToHalf(OpBuilder &b, Location loc, Value integer, Type half,
+                    bool isSigned) {
+  Type type = integer.getType();
+  APInt end = APInt::getOneBitSet(
+      getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 17);
+  auto constant = [&](const APInt &value) {
+    return createConstant(b, loc, type, value);
+  };
+  Type narrow = withElement(type, b.getI32Type());
+  if (!isSigned) {
+    integer = arith::MinUIOp::create(b, loc, integer, constant(end));
+    integer = arith::TruncIOp::create(b, loc, narrow, integer);
+    return arith::UIToFPOp::create(b, loc, half, integer);
+  }
+  integer = arith::MinSIOp::create(b, loc, integer, constant(end));
+  integer = arith::MaxSIOp::create(b, loc, integer, constant(-end));
+  integer = arith::TruncIOp::create(b, loc, narrow, integer);
+  return arith::SIToFPOp::create(b, loc, half, integer);
+}
+
 template <typename ConversionOp>
 struct ToHalf : OpRewritePattern<ConversionOp> {
   using OpRewritePattern<ConversionOp>::OpRewritePattern;
@@ -103,10 +129,26 @@ struct ToHalf : OpRewritePattern<ConversionOp> {
                                 PatternRewriter &rewriter) const override {
     if (!isWideConversion(op.getType(), op.getIn().getType()))
       return failure();
-    Value wide = ConversionOp::create(
-        rewriter, op.getLoc(), withElement(op.getType(), rewriter.getF32Type()),
-        op.getIn());
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), wide);
+    rewriter.replaceOp(op,
+                       convertToHalf(rewriter, op.getLoc(), op.getIn(),
+                                     op.getType(), isa<arith::SIToFPOp>(op)));
+    return success();
+  }
+};
+
+/// The same where the integer goes by f32 or f64, which have each that is not
+/// infinite in f16: LLVM would make it one conversion.
+struct TruncationToHalf : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Operation *source = op.getIn().getDefiningOp();
+    if (!isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(source) ||
+        !isWideConversion(op.getType(), source->getOperand(0).getType()))
+      return failure();
+    rewriter.replaceOp(op, convertToHalf(rewriter, op.getLoc(),
+                                         source->getOperand(0), op.getType(),
+                                         isa<arith::SIToFPOp>(source)));
     return success();
   }
 };
@@ -115,17 +157,21 @@ struct ExpandArithPass : attn::impl::ExpandArithPassBase<ExpandArithPass> {
   void runOnOperation() override {
     // Before expansions, which compare with the divisor as well.
     getOperation()->walk([](Operation *op) {
-      if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
-              arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op))
-        makeSafe(op);
+      if (isa<arith::DivSIOp, arith::RemSIOp, arith::CeilDivSIOp,
+              arith::FloorDivSIOp, index::DivSOp, index::RemSOp,
+              index::CeilDivSOp, index::FloorDivSOp>(op))
+        makeSafe(op, /*isSigned=*/true);
+      else if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp,
+                   index::DivUOp, index::RemUOp, index::CeilDivUOp>(op))
+        makeSafe(op, /*isSigned=*/false);
     });
     RewritePatternSet patterns(&getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
-    patterns.add<FromHalf<arith::FPToSIOp, arith::ExtSIOp>,
-                 FromHalf<arith::FPToUIOp, arith::ExtUIOp>,
-                 ToHalf<arith::SIToFPOp>, ToHalf<arith::UIToFPOp>>(
-        &getContext());
+    patterns
+        .add<FromHalf<arith::FPToSIOp, arith::ExtSIOp>,
+             FromHalf<arith::FPToUIOp, arith::ExtUIOp>, ToHalf<arith::SIToFPOp>,
+             ToHalf<arith::UIToFPOp>, TruncationToHalf>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

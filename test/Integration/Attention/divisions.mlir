@@ -5,6 +5,7 @@
 // RUN: attn-run %s --function=by_number --input=random:seed=1 --input=random:seed=2 --input=random:seed=3 --input=0 --require-fused --check | FileCheck %s
 // RUN: attn-run %s --function=by_number --input=random:seed=1 --input=random:seed=2 --input=random:seed=3 --input=-1 --require-fused --check | FileCheck %s
 // RUN: attn-run %s --function=by_length --input=random:seed=1 --input=random:seed=2 --input=random:seed=3 --input=zeros --require-fused --check | FileCheck %s
+// RUN: attn-run %s --function=by_index --input=random:seed=1 --input=random:seed=2 --input=random:seed=3 --require-fused --check | FileCheck %s
 // CHECK: check result 0: passed
 
 !q = tensor<2x2x5x8xf32>
@@ -38,6 +39,23 @@ func.func @by_number(%q: !q, %k: !q, %v: !q, %n: index) -> !q {
     %few = arith.cmpi sle, %quotient, %two : index
     %below = arith.cmpi slt, %large, %j : index
     %visible = arith.andi %few, %below : i1
+    attn.yield %visible : i1
+  } : !s
+  %o = attn.weighted_sum %p, %v : !s, !q -> !q
+  return %o : !q
+}
+
+// Divisions of another dialect.
+func.func @by_index(%q: !q, %k: !q, %v: !q) -> !q {
+  %s = attn.qk %q, %k : !q, !q -> !s
+  %p = attn.masked_softmax %s visible {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %one = index.constant 1
+    %0 = index.rems %i, %j
+    %1 = index.divu %i, %j
+    %2 = index.ceildivs %j, %i
+    %sum = index.add %0, %1
+    %visible = index.cmp sge(%sum, %2)
     attn.yield %visible : i1
   } : !s
   %o = attn.weighted_sum %p, %v : !s, !q -> !q

@@ -130,6 +130,29 @@ func.func @doubles(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = [
   return %o : !q
 }
 
+// Numbers of which LLVM knows that they are small.
+// REDEFINE: %{function} = small_halves
+// RUN: %{run} | %{see}
+func.func @small_halves(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["", "", "S", ""]}) -> !q {
+  %s = attn.qk %q, %k : !q, !q -> !s
+  %t = attn.score_map %s : !s {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %j128 = arith.index_cast %j : index to i128
+    %i128 = arith.index_cast %i : index to i128
+    %0 = arith.divui %j128, %i128 : i128
+    %1 = arith.uitofp %0 : i128 to f16
+    %2 = arith.sitofp %0 : i128 to f32
+    %3 = arith.truncf %2 : f32 to f16
+    %4 = arith.addf %1, %3 : f16
+    %5 = arith.extf %4 : f16 to f32
+    %y = arith.addf %x, %5 : f32
+    attn.yield %y : f32
+  }
+  %p = attn.masked_softmax %t : !s
+  %o = attn.weighted_sum %p, %k : !s, !q -> !q
+  return %o : !q
+}
+
 // REDEFINE: %{function} = halves
 // RUN: %{run} | %{see}
 func.func @halves(%q: !q {attn.dims = ["", "", "S", ""]}, %k: !q {attn.dims = ["", "", "S", ""]}) -> !q {
