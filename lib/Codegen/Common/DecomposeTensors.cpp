@@ -33,10 +33,17 @@ struct DecomposeTensorsPass
     WalkResult walk =
         getOperation()->walk([&](linalg::AggregatedOpInterface op) {
           rewriter.setInsertionPoint(op);
+          for (Type type : op->getOperandTypes())
+            if (!isa<FloatType>(getElementTypeOrSelf(type))) {
+              op->emitOpError() << "has no code for " << type;
+              return WalkResult::interrupt();
+            }
           FailureOr<SmallVector<Value>> results =
               op.decomposeOperation(rewriter);
-          if (failed(results))
+          if (failed(results)) {
+            op->emitOpError("has no decomposition");
             return WalkResult::interrupt();
+          }
           rewriter.replaceOp(op, *results);
           return WalkResult::advance();
         });

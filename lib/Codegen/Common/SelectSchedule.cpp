@@ -107,7 +107,20 @@ void remarkNotAdditive(AttentionOp op, Kernel kernel) {
              .str();
 }
 
-/// Says that a contraction has no kernel.
+/// Whether `op` multiplies two matrices, in any layout.
+bool isFloatMatrixProduct(Operation *op) {
+  auto product = dyn_cast<linalg::LinalgOp>(op);
+  if (!product || !linalg::isaContractionOpInterface(product) ||
+      !llvm::all_of(op->getOperandTypes(), [](Type type) {
+        return isa<FloatType>(getElementTypeOrSelf(type));
+      }))
+    return false;
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(product);
+  return succeeded(dims) && !dims->m.empty() && !dims->n.empty();
+}
+
+/// Says that a matrix product has no kernel.
 void remarkPlainLoops(func::FuncOp func, linalg::LinalgOp product) {
   std::string operands;
   llvm::raw_string_ostream(operands)
@@ -345,9 +358,8 @@ class SelectSchedulePass
           return WalkResult::interrupt();
         op->setAttr(kScheduleAttrName, schedule);
         remarkSchedule(func, op, schedule, target, isGiven);
-      } else if (auto product = dyn_cast<linalg::LinalgOp>(op);
-                 product && linalg::isaContractionOpInterface(product)) {
-        remarkPlainLoops(func, product);
+      } else if (isFloatMatrixProduct(op)) {
+        remarkPlainLoops(func, cast<linalg::LinalgOp>(op));
       }
       return WalkResult::advance();
     });

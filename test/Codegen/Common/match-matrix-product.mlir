@@ -102,3 +102,11 @@ func.func @dynamic_depth(%a: tensor<?x?xf32>, %b: tensor<?x48xf32>, %c: tensor<?
   %d = linalg.matmul ins(%a, %b : tensor<?x?xf32>, tensor<?x48xf32>) outs(%c : tensor<?x48xf32>) -> tensor<?x48xf32>
   return %d : tensor<?x48xf32>
 }
+
+// Products of vectors are none of matrices, and get neither.
+// CHECK-LABEL: func.func @dot
+// CHECK-NOT: attn.schedule
+func.func @dot(%a: tensor<32xf32>, %b: tensor<32xf32>, %c: tensor<f32>) -> tensor<f32> {
+  %d = linalg.dot ins(%a, %b : tensor<32xf32>, tensor<32xf32>) outs(%c : tensor<f32>) -> tensor<f32>
+  return %d : tensor<f32>
+}
