@@ -130,8 +130,9 @@ LogicalResult verifySignature(func::FuncOp entry) {
 }
 
 /// Names the arguments of `entry` that have no `attn.name` as the text does, so
-/// that messages speak of what the user wrote. Numbers are no names, and those
-/// of the form `argK` stand for a position already. Bytecode has no such names.
+/// that messages speak of what the user wrote. Numbers are no names, those of
+/// the form `argK` stand for a position already, and `$` is in no name that can
+/// be typed. Bytecode has no such names.
 void nameArguments(func::FuncOp entry, const AsmParserState &text) {
   const AsmParserState::BlockDefinition *block =
       text.getBlockDef(&entry.getBody().front());
@@ -150,8 +151,9 @@ void nameArguments(func::FuncOp entry, const AsmParserState &text) {
     if (!name.consume_front("%"))
       continue;
     StringRef number = name;
-    number.consume_front("arg");
-    if (!llvm::all_of(number, llvm::isDigit) &&
+    bool isPosition = number.consume_front("arg") ? !number.empty() : true;
+    isPosition &= llvm::all_of(number, llvm::isDigit);
+    if (!isPosition && !name.contains('$') &&
         !entry.getArgAttr(i, kNameAttrName) && given.insert(name).second)
       entry.setArgAttr(i, kNameAttrName,
                        StringAttr::get(entry.getContext(), name));

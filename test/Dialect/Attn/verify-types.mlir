@@ -24,7 +24,7 @@ func.func @supported(%s: tensor<1x1x4x6xf32>) -> tensor<1x1x4x6xf32> {
 func.func @narrow_float(%s: tensor<1x1x4x6xf32>) -> tensor<1x1x4x6xf32> {
   %m = attn.score_map %s : tensor<1x1x4x6xf32> {
   ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{'arith.truncf' op computes with 'f8E4M3FN', expected index, integers of 1 to 128 bits, f16, bf16, f32 or f64}}
+    // expected-error @below {{'arith.truncf' op computes with 'f8E4M3FN', expected index, signless integers of 1 to 128 bits, f16, bf16, f32 or f64}}
     %0 = arith.truncf %x : f32 to f8E4M3FN
     %1 = arith.extf %0 : f8E4M3FN to f32
     attn.yield %1 : f32

@@ -45,9 +45,10 @@ struct VerifyTypesPass : attn::impl::VerifyTypesPassBase<VerifyTypesPass> {
       for (Type type :
            llvm::concat<Type>(op->getOperandTypes(), op->getResultTypes()))
         if (isUnsupported(type)) {
-          op->emitOpError() << "computes with " << type
-                            << ", expected index, integers of 1 to 128 bits, "
-                               "f16, bf16, f32 or f64";
+          op->emitOpError()
+              << "computes with " << type
+              << ", expected index, signless integers of 1 to 128 "
+                 "bits, f16, bf16, f32 or f64";
           return WalkResult::interrupt();
         }
       return WalkResult::advance();
