@@ -84,6 +84,8 @@ void attn::buildPipeline(OpPassManager &pm, Phase to,
 
 void attn::populateInputPipeline(OpPassManager &pm,
                                  const PipelineOptions &options) {
+  // Before anything is folded.
+  pm.addPass(createNameDroppedDimsPass());
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createVerifyTypesPass());
@@ -130,6 +132,7 @@ void attn::populateTilesPipeline(OpPassManager &pm, const PipelineOptions &) {
                     "split_heads", "merge_heads",     "cache_update",
                     "rope_tables", "rotate"};
   pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass(leftovers));
+  pm.addPass(createNameDroppedDimsPass());
   // fused attn ops, linalg, tensor, arith, math, scf, func
   populateBufferizePipeline(pm);
   // fused attn ops, linalg, memref, arith, math, scf, func
@@ -207,6 +210,7 @@ void attn::populateDeallocationPipeline(OpPassManager &pm) {
 
 void attn::populateTwinPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createAttnToLinalgPass());
+  pm.addPass(createNameDroppedDimsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // linalg, tensor, arith, math, scf, func

@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Upstream's one-shot bufferisation; what is ours are the layouts at function
-// boundaries, that copies between strided views become linalg ops (the LLVM
-// lowering of memref.copy would call a runtime function for them), and that
-// slices say which dimensions they drop.
+// boundaries, and that copies between strided views become linalg ops (the
+// LLVM lowering of memref.copy would call a runtime function for them).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +18,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::bufferization;
@@ -59,44 +57,6 @@ LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
   return success();
 }
 
-/// Upstream guesses from strides which dimensions of 1 a view drops. Where
-/// several strides are unknown it takes the first one, and addresses
-/// `[1, 2, 1, 4]` as `[1, 2, 4]` by the strides of `[2, 1, 4]`; where steps
-/// change a stride it finds none. Such a view becomes one that drops nothing,
-/// and a cast that names the strides that are kept.
-void nameDroppedDims(memref::SubViewOp op) {
-  MemRefType type = op.getType();
-  ArrayRef<int64_t> full = op.getStaticSizes(), kept = type.getShape();
-  auto dropped = static_cast<ptrdiff_t>(full.size() - kept.size());
-  bool hasSteps = llvm::any_of(op.getStaticStrides(),
-                               [](int64_t step) { return step != 1; });
-  if (dropped == 0 || (llvm::count(full, 1) == dropped && !hasSteps))
-    return;
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value view =
-      memref::SubViewOp::create(b, op.getSource(), op.getMixedOffsets(),
-                                op.getMixedSizes(), op.getMixedStrides());
-  auto whole = memref::ExtractStridedMetadataOp::create(b, view);
-  auto [knownStrides, knownOffset] = type.getStridesAndOffset();
-  auto orKnown = [&](int64_t known, Value value) {
-    return ShapedType::isDynamic(known) ? OpFoldResult(value)
-                                        : OpFoldResult(b.getIndexAttr(known));
-  };
-  // What is dropped is 1 long, so that any way to match the shapes is right.
-  SmallVector<OpFoldResult> sizes, strides, all = op.getMixedSizes();
-  for (auto [dim, extent] : llvm::enumerate(full)) {
-    size_t next = sizes.size();
-    if (next == kept.size() || extent != kept[next])
-      continue;
-    sizes.push_back(all[dim]);
-    strides.push_back(orKnown(knownStrides[next], whole.getStrides()[dim]));
-  }
-  Value cast = memref::ReinterpretCastOp::create(
-      b, type, view, orKnown(knownOffset, whole.getOffset()), sizes, strides);
-  op.replaceAllUsesWith(cast);
-  op.erase();
-}
-
 struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -131,8 +91,7 @@ struct BufferizePass : attn::impl::BufferizePassBase<BufferizePass> {
     options.memCpyFn = createCopy;
     BufferizationState state;
     if (failed(runOneShotModuleBufferize(module, options, state)))
-      return signalPassFailure();
-    module.walk(nameDroppedDims);
+      signalPassFailure();
   }
 };
 

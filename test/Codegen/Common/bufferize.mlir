@@ -52,28 +52,3 @@ func.func @bare(%x: memref<3xi64>) -> i64 attributes {llvm.bareptr} {
   %y = memref.load %x[%c0] : memref<3xi64>
   return %y : i64
 }
-
-// Strides do not tell which dimensions of 1 are dropped, a cast names those of
-// the others. Where there is one way alone, a view drops them.
-// CHECK-LABEL: func.func @dropped
-// CHECK:         memref.subview {{.*}} : memref<1x2x5x4xf32, strided<[?, ?, ?, 1], offset: ?>> to memref<1x2x1x4xf32, strided<[?, ?, ?, 1], offset: ?>>
-// CHECK:         %{{.*}}, %[[OFFSET:.*]], %{{.*}}:4, %[[STRIDES:.*]]:4 = memref.extract_strided_metadata
-// CHECK:         memref.reinterpret_cast {{.*}} to offset: [%[[OFFSET]]], sizes: [1, 2, 4], strides: [%[[STRIDES]]#0, %[[STRIDES]]#1, 1] : {{.*}} to memref<1x2x4xf32, strided<[?, ?, 1], offset: ?>>
-// CHECK:         memref.subview {{.*}} : memref<1x2x5x4xf32, strided<[?, ?, ?, 1], offset: ?>> to memref<2x4xf32, strided<[?, 1], offset: ?>>
-func.func @dropped(%x: tensor<1x2x5x4xf32>, %t: index) -> (tensor<1x2x4xf32>, tensor<2x4xf32>) {
-  %s = tensor.extract_slice %x[0, 0, %t, 0] [1, 2, 1, 4] [1, 1, 1, 1] : tensor<1x2x5x4xf32> to tensor<1x2x4xf32>
-  %y = math.exp %s : tensor<1x2x4xf32>
-  %u = tensor.extract_slice %x[0, 0, %t, 0] [1, 2, 1, 4] [1, 1, 1, 1] : tensor<1x2x5x4xf32> to tensor<2x4xf32>
-  %z = math.exp %u : tensor<2x4xf32>
-  return %y, %z : tensor<1x2x4xf32>, tensor<2x4xf32>
-}
-
-// Steps change the strides, so that none of them says what is dropped.
-// CHECK-LABEL: func.func @steps
-// CHECK:         memref.subview {{.*}} : memref<3x2xf32> to memref<1x1xf32,
-// CHECK:         memref.reinterpret_cast {{.*}} to memref<1xf32,
-func.func @steps(%x: tensor<3x2xf32>, %y: tensor<1xf32>, %n: index) -> tensor<3x2xf32> {
-  %e = math.absf %x : tensor<3x2xf32>
-  %r = tensor.insert_slice %y into %e[%n, %n] [1, 1] [2, 1] : tensor<1xf32> into tensor<3x2xf32>
-  return %r : tensor<3x2xf32>
-}

@@ -288,8 +288,9 @@ TEST_P(Layouts, CachesBeyond32Bits) {
   }
 }
 
-/// A slice that drops dimensions of 1, of a tensor whose strides are known at
-/// run time: which of the dimensions were dropped is in the shapes alone.
+/// A slice that drops dimensions of 1, by an offset that folds to a constant or
+/// of a tensor whose strides are known at run time: which of the dimensions
+/// were dropped is in the shapes alone.
 TEST_P(Layouts, SlicesDropDimensions) {
   struct Slice {
     Shape source, sizes;
@@ -307,7 +308,10 @@ TEST_P(Layouts, SlicesDropDimensions) {
   };
   for (const Slice &slice : kSlices)
     for (bool isDynamic : {false, true})
-      for (Lowering lowering : {Lowering::Fused, Lowering::Twin}) {
+      for (auto [lowering, folds] : {std::pair(Lowering::Fused, false),
+                                     {Lowering::Fused, true},
+                                     {Lowering::Twin, false},
+                                     {Lowering::Twin, true}}) {
         size_t rank = slice.source.size();
         auto extent = [&](int64_t size) {
           return isDynamic && size != 1 ? "?" : std::to_string(size);
@@ -318,7 +322,7 @@ TEST_P(Layouts, SlicesDropDimensions) {
           from += extent(slice.source[d]) + "x";
           // Unknown offsets in what is cut.
           bool isCut = slice.sizes[d] != slice.source[d];
-          offsets += comma + std::string(isCut ? "%at" : "0");
+          offsets += comma + std::string(!isCut ? "0" : folds ? "%c" : "%at");
           std::string name = extent(slice.sizes[d]);
           if (name == "?") {
             name = "%d" + std::to_string(d);
@@ -336,7 +340,7 @@ TEST_P(Layouts, SlicesDropDimensions) {
         for (size_t at; (at = dims.find("T\n")) != std::string::npos;)
           dims.replace(at, 1, from);
         std::string text = "func.func @f(%x: " + from + ", %at: index) -> " +
-                           to + " {\n" + dims +
+                           to + " {\n%c = arith.constant 1 : index\n" + dims +
                            "%s = tensor.extract_slice %x[" + offsets + "] [" +
                            sizes + "] [" + ones + "] : " + from + " to " + to +
                            "\n%y = arith.addf %s, %s : " + to +

@@ -102,9 +102,7 @@ def BufferizePass : Pass<"attn-bufferize", "mlir::ModuleOp"> {
     Tensor arguments become memrefs with dynamic strides and offset but a unit
     innermost stride (`strided<[?, ?, 1], offset: ?>`), so that views of a
     caller's array need no copy. Arguments of public functions are never
-    written to. Public functions get `llvm.emit_c_interface`. A slice that drops
-    some of its dimensions of 1, or has steps, is a view of all of them and a
-    cast that names the strides that are kept.
+    written to. Public functions get `llvm.emit_c_interface`.
   }];
   let dependentDialects = ["mlir::bufferization::BufferizationDialect",
                            "mlir::linalg::LinalgDialect",

@@ -21,6 +21,15 @@ def VerifyTypesPass : Pass<"attn-verify-types"> {
   }];
 }
 
+def NameDroppedDimsPass : Pass<"attn-name-dropped-dims"> {
+  let summary = "lets slices say which dimensions they drop";
+  let description = [{
+    A slice that drops some of its dimensions of 1, or one with steps, becomes a
+    slice of all of them and a reshape. Other slices have one way alone.
+  }];
+  let dependentDialects = ["mlir::tensor::TensorDialect"];
+}
+
 def ReturnWeightsPass : Pass<"attn-return-weights", "mlir::func::FuncOp"> {
   let summary = "returns the weights behind statistics of them";
   let description = [{
