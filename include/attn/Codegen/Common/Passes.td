@@ -114,8 +114,8 @@ def ExpandArithPass : Pass<"attn-expand-arith"> {
   let description = [{
     Rounding integer divisions, and conversions from and to bf16, which would
     otherwise call a compiler runtime that is not there; conversions from and to
-    f16 of integers beyond 64 bits go by i32 and f32. Nothing else: what
-    `arith-expand` does to `maximumf` costs instructions.
+    f16 of integers beyond 64 bits go by i32. Nothing else: what `arith-expand`
+    does to `maximumf` costs instructions.
 
     Integer divisions whose divisor is not known never trap: they divide by 1
     instead of 0, and instead of -1 under the lowest integer.
