@@ -227,6 +227,9 @@ void GraphMaker::makeChains() {
     query = output;
   }
   zeros = weightsOfZeros;
+  // One schedule is that of both, and not every kernel has additive scores.
+  for (const Chain &chain : graph.chains)
+    graph.hasSchedule &= !isTwo || chain.gain != 0.0;
   if (extent('h').isDynamic || !random.chance(15))
     return finish(query, o, body);
   std::string merged = tensorType(

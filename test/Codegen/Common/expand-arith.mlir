@@ -61,17 +61,32 @@ func.func @by_seven(%x: index) -> index {
   return %r : index
 }
 
-// Integers beyond 64 bits come from f16 by i32, and go there by f32; others have
+// Integers beyond 64 bits come from f16 and go there by i32, where those that f16
+// does not have are 2^17, which it does not have either; others have
 // instructions.
 // CHECK-LABEL: func.func @wide
 // CHECK: %[[X:.*]] = arith.fptoui %{{.*}} : vector<4xf16> to vector<4xi32>
 // CHECK: %[[Y:.*]] = arith.extui %[[X]] : vector<4xi32> to vector<4xi128>
-// CHECK: %[[Z:.*]] = arith.sitofp %[[Y]] : vector<4xi128> to vector<4xf32>
-// CHECK: arith.truncf %[[Z]] : vector<4xf32> to vector<4xf16>
+// CHECK: %[[MIN:.*]] = arith.minsi %[[Y]], %cst_0 : vector<4xi128>
+// CHECK: %[[MAX:.*]] = arith.maxsi %[[MIN]], %cst : vector<4xi128>
+// CHECK: %[[Z:.*]] = arith.trunci %[[MAX]] : vector<4xi128> to vector<4xi32>
+// CHECK: arith.sitofp %[[Z]] : vector<4xi32> to vector<4xf16>
 // CHECK: arith.fptosi %{{.*}} : vector<4xf16> to vector<4xi64>
 func.func @wide(%x: vector<4xf16>) -> (vector<4xf16>, vector<4xi64>) {
   %0 = arith.fptoui %x : vector<4xf16> to vector<4xi128>
   %1 = arith.sitofp %0 : vector<4xi128> to vector<4xf16>
   %2 = arith.fptosi %x : vector<4xf16> to vector<4xi64>
   return %1, %2 : vector<4xf16>, vector<4xi64>
+}
+
+// LLVM would make one conversion of the two.
+// CHECK-LABEL: func.func @in_two_steps
+// CHECK: %[[MIN:.*]] = arith.minui %{{.*}}, %c131072_i100 : i100
+// CHECK: %[[X:.*]] = arith.trunci %[[MIN]] : i100 to i32
+// CHECK: %[[Y:.*]] = arith.uitofp %[[X]] : i32 to f16
+// CHECK: return %[[Y]]
+func.func @in_two_steps(%x: i100) -> f16 {
+  %0 = arith.uitofp %x : i100 to f32
+  %1 = arith.truncf %0 : f32 to f16
+  return %1 : f16
 }
