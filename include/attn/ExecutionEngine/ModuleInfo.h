@@ -26,7 +26,8 @@
 // buffer a result may share, `logSumExpOf` and `weightStatsOf` the type of the
 // inputs of the attention that a result is the log-sum-exp of, or statistics of
 // the weights of. Statistics whose weights, or the scores of these, are results
-// too have their numbers as `weights` and `scores`.
+// too have their numbers as `weights` and `scores`. A function whose programs
+// read floats at indices has `gathers`, true.
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,7 +9,6 @@
 #include "EntrySignature.h"
 #include "RuntimeChecks.h"
 #include "attn/Dialect/Attn/IR/AttnOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
@@ -135,6 +134,15 @@ StatsSource attn::getStatsSource(Value result) {
   return {stats.getWeights(), softmax.getScores()};
 }
 
+bool attn::isGatherOfProgram(tensor::ExtractOp extract) {
+  if (!isa<FloatType>(extract.getType()) || extract.getIndices().empty())
+    return false;
+  Operation *op = extract->getParentOp();
+  while (op && !isa_and_nonnull<AttnDialect>(op->getDialect()))
+    op = op->getParentOp();
+  return op;
+}
+
 static llvm::json::Object getTypeInfo(Type type) {
   llvm::json::Array shape;
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -192,9 +200,7 @@ llvm::json::Object attn::getEntryInfo(func::FuncOp function,
                           {"remarks", llvm::json::Array()}};
   bool gathers = false;
   function.walk([&](tensor::ExtractOp extract) {
-    gathers |= isa<AttnDialect>(extract->getParentOp()->getDialect()) &&
-               isa<FloatType>(extract.getType()) &&
-               !extract.getIndices().empty();
+    gathers |= isGatherOfProgram(extract);
   });
   if (gathers)
     info["gathers"] = true;

@@ -15,6 +15,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_ENTRYSIGNATURE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/JSON.h"
 
 namespace attn {
@@ -47,6 +48,9 @@ struct StatsSource {
 
 /// The source of the statistics that `result`, but for its shape, is.
 StatsSource getStatsSource(mlir::Value result);
+
+/// Whether a program of an attn op reads a float by `extract`, at indices.
+bool isGatherOfProgram(mlir::tensor::ExtractOp extract);
 
 /// The description of `function` in the module's JSON, with the texts of its
 /// run-time checks.

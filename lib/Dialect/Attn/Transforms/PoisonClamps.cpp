@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Dialect/Attn/IR/AttnDialect.h"
+#include "EntrySignature.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -26,9 +26,9 @@ using namespace mlir;
 using namespace attn;
 
 static void poison(tensor::ExtractOp extract) {
-  auto type = dyn_cast<FloatType>(extract.getType());
-  if (!type || extract.getIndices().empty())
+  if (!isGatherOfProgram(extract))
     return;
+  auto type = cast<FloatType>(extract.getType());
   ImplicitLocOpBuilder b(extract.getLoc(), extract);
   b.setInsertionPointAfter(extract);
   Value inBounds;
@@ -48,13 +48,7 @@ static void poison(tensor::ExtractOp extract) {
 namespace {
 
 struct PoisonClampsPass : attn::impl::PoisonClampsPassBase<PoisonClampsPass> {
-  void runOnOperation() override {
-    getOperation()->walk([](Operation *op) {
-      if (isa_and_nonnull<AttnDialect>(op->getDialect()))
-        for (Region &program : op->getRegions())
-          program.walk(poison);
-    });
-  }
+  void runOnOperation() override { getOperation()->walk(poison); }
 };
 
 } // namespace

@@ -14,10 +14,10 @@ include "mlir/Pass/PassBase.td"
 def VerifyTypesPass : Pass<"attn-verify-types"> {
   let summary = "refuses numbers that no code is generated for";
   let description = [{
-    Programs, and the functions around them, compute with index, integers of 1 to
-    128 bits, f16, bf16, f32 and f64, and with vectors and tensors of them. An op
-    that takes or gives any other number, such as complex or 8-bit floats, is an
-    error.
+    Programs, and the functions around them, compute with index, signless integers
+    of 1 to 128 bits, f16, bf16, f32 and f64, and with vectors and tensors of
+    them. An op that takes or gives any other number, such as complex or 8-bit
+    floats, is an error.
   }];
 }
 
