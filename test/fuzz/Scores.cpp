@@ -232,7 +232,7 @@ std::string GraphMaker::statistics(const std::string &weights) {
   std::string names, types, clauses, columns = tensorType(ofColumns, scoreType),
                                      rows = tensorType(ofRows, scoreType);
   auto addOne = [&](ResultKind kind, const std::string &type) {
-    std::string name = unique("%t");
+    std::string name = unique("%stat");
     const char *comma = names.empty() ? "" : ", ";
     names += comma + name;
     types += comma + type;
