@@ -144,7 +144,7 @@ llvm::Expected<Tensor64> reference::mapWeights(const Tensor64 &weights,
 
 llvm::Expected<SoftmaxResult>
 reference::maskedSoftmax(const Tensor64 &scores, const Visibility &visible,
-                         llvm::ArrayRef<double> sink) {
+                         llvm::ArrayRef<double> sink, double emptyWeight) {
   if (llvm::Error error = checkRank("scores", scores, 4))
     return error;
   const int64_t heads = scores.shape[1], rows = scores.shape[2];
@@ -159,10 +159,11 @@ reference::maskedSoftmax(const Tensor64 &scores, const Visibility &visible,
         Row row(keys);
         for (int64_t j = 0; j < keys; ++j)
           row.set(j, isVisible(visible, b, h, i, j), scores.at({b, h, i, j}));
-        result.lse.at({b, h, i}) =
-            softmaxRow(row, sink.empty() ? minusInfinity : sink[h]);
+        double &lse = result.lse.at({b, h, i});
+        lse = softmaxRow(row, sink.empty() ? minusInfinity : sink[h]);
         for (int64_t j = 0; j < keys; ++j)
-          result.weights.at({b, h, i, j}) = row.scores[j];
+          result.weights.at({b, h, i, j}) =
+              lse == minusInfinity ? emptyWeight : row.scores[j];
       }
   return result;
 }

@@ -84,7 +84,8 @@ double attn::maxAbsLogSumExp(llvm::ArrayRef<double> weights,
   for (size_t row = 0; row < weights.size(); row += columns) {
     double largest = -std::numeric_limits<double>::infinity();
     for (size_t n = row; n < row + columns; ++n)
-      if (weights[n] != 0.0)
+      // Those of hidden pairs are 0, or NaN in rows that see nothing.
+      if (weights[n] != 0.0 && !std::isnan(weights[n]))
         largest = std::max(largest, scores[n]);
     if (std::isfinite(largest))
       result = std::max(result, std::abs(largest));

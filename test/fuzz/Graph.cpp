@@ -210,6 +210,9 @@ void GraphMaker::makeChains() {
     bool isLast = turn == isTwo;
     if (isLast && random.chance(20))
       more += statistics(weights);
+    // What a dropout leaves of a row that a NaN has spoiled is not said.
+    if (hasNaNRows && isLast && more.empty() && !graph.chain().isSum)
+      normal += " empty_row(nan)";
     body += first + qk + scoreOps + start + " = attn.masked_softmax " + scores +
             clauses + normal + " : " + s + "\n" + more + output +
             " = attn.weighted_sum " + weights + ", " + value + " : " + s +

@@ -25,7 +25,9 @@ inline constexpr char kIndices[] = "%b: index, %h: index, %i: index, %j: index";
 
 class GraphMaker {
 public:
-  GraphMaker(Graph &graph) : graph(graph), random(graph.seed) {}
+  GraphMaker(Graph &graph)
+      : graph(graph), random(graph.seed),
+        hasNaNRows(Random(~graph.seed).chance(10)) {}
   void make(const std::vector<std::string> &targets);
 
 private:
@@ -128,6 +130,8 @@ private:
 
   Graph &graph;
   Random random;
+  /// By a number of its own: everything else of known seeds stays as it is.
+  bool hasNaNRows;
   int names = 0;
   bool dynamic[5] = {};
   ElementType scoreType = ElementType::f32;

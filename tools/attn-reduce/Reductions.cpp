@@ -67,6 +67,8 @@ void addClauseChanges(MaskedSoftmaxOp op, SmallVectorImpl<Change> &changes) {
       [](MaskedSoftmaxOp op) { op.getMaskMutable().clear(); });
   add(op.getSink() != nullptr,
       [](MaskedSoftmaxOp op) { op.getSinkMutable().clear(); });
+  add(op.getEmptyRow() != EmptyRow::Zero,
+      [](MaskedSoftmaxOp op) { op.setEmptyRow(EmptyRow::Zero); });
   add(!op.getVisible().empty(),
       [](MaskedSoftmaxOp op) { clearRegion(op.getVisible()); });
 }

@@ -156,9 +156,11 @@ struct SoftmaxResult {
 /// enters the maximum, the denominator and the log-sum-exp, but has no weight.
 /// A row without a visible key has weights 0 and log-sum-exp -inf (the sink,
 /// when there is one). Hidden pairs have weight 0 even in a row that is NaN.
+/// `emptyWeight` replaces the 0 of rows whose log-sum-exp is -inf.
 llvm::Expected<SoftmaxResult> maskedSoftmax(const Tensor64 &scores,
                                             const Visibility &visible = {},
-                                            llvm::ArrayRef<double> sink = {});
+                                            llvm::ArrayRef<double> sink = {},
+                                            double emptyWeight = 0.0);
 
 /// Weights [B, H, Sq, Skv] of scores: 1 / (1 + exp(-score)) where visible, 0
 /// elsewhere. A score of exactly -inf counts as hidden.

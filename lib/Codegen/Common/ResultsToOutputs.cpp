@@ -42,19 +42,28 @@ private:
   LogicalResult convert(func::FuncOp func);
 };
 
-/// Merged heads are computed in a split view of an empty tensor. When the
-/// merged heads are the result, that tensor is the output itself: upstream's
-/// elimination of empty tensors does not see through the change of shape.
+/// Merged heads are computed in a split view of an empty tensor, where a
+/// linalg.generic may then change them. When the merged heads are the result,
+/// that tensor is the output itself: upstream's elimination of empty tensors
+/// does not see through the change of shape.
 void redirectHeads(Value result, Value output) {
   auto merge = result.getDefiningOp<MergeHeadsOp>();
-  auto fused =
-      merge ? merge.getInput().getDefiningOp<DestinationStyleOpInterface>()
-            : DestinationStyleOpInterface();
-  if (!isa_and_nonnull<AttentionOp, LinearAttentionOp>(fused) ||
-      !result.hasOneUse() || !merge.getInput().hasOneUse())
+  if (!merge || !result.hasOneUse())
     return;
-  Value destination =
-      fused.getTiedOpOperand(cast<OpResult>(merge.getInput()))->get();
+  auto getTied = [](Value value) -> Value {
+    auto op = value.getDefiningOp<DestinationStyleOpInterface>();
+    return value.hasOneUse() ? op.getTiedOpOperand(cast<OpResult>(value))->get()
+                             : Value();
+  };
+  Value heads = merge.getInput();
+  if (heads.getDefiningOp<linalg::GenericOp>())
+    heads = getTied(heads);
+  if (!heads ||
+      !isa_and_nonnull<AttentionOp, LinearAttentionOp>(heads.getDefiningOp()))
+    return;
+  Value destination = getTied(heads);
+  if (!destination)
+    return;
   auto split = destination.getDefiningOp<SplitHeadsOp>();
   auto empty = split ? split.getInput().getDefiningOp<tensor::EmptyOp>()
                      : tensor::EmptyOp();

@@ -21,6 +21,7 @@ using namespace attn;
 
 using arith::CmpIPredicate;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 //===----------------------------------------------------------------------===//
 // Shared parts
@@ -356,10 +357,27 @@ static Value buildMaskedScores(TensorLoops &build, MaskedSoftmaxOp op) {
   });
 }
 
+/// The weights, NaN in rows whose maximum, the sink's included, is -inf.
+static Value markEmptyRows(TensorLoops &build, const Softmax &softmax) {
+  enum { B, H, I, J };
+  Type element = getElementTypeOrSelf(softmax.weights.getType());
+  return build.loops(
+      4, {{softmax.weights, {B, H, I, J}}, {softmax.max, {B, H, I}}},
+      {build.empty(build.sizes(softmax.weights), element), {B, H, I, J}},
+      [&](LoopBody &b) {
+        return b.select(b.equals(b.inputs[1], -kInfinity),
+                        b.constant(element, kNaN), b.inputs[0]);
+      });
+}
+
 Value attn::lower(TensorLoops &build, MaskedSoftmaxOp op) {
   Value masked = buildMaskedScores(build, op);
-  if (op.getNormalizer() == Normalizer::Softmax)
-    return buildSoftmax(build, masked, op.getSink()).weights;
+  if (op.getNormalizer() == Normalizer::Softmax) {
+    Softmax softmax = buildSoftmax(build, masked, op.getSink());
+    if (op.getEmptyRow() == EmptyRow::NaN)
+      return markEmptyRows(build, softmax);
+    return softmax.weights;
+  }
   return mapScores(build, masked, [&](LoopBody &b) {
     Type element = b.inputs[0].getType();
     Value one = b.constant(element, 1.0);

@@ -24,6 +24,26 @@ func.func @split_and_merge(%x: tensor<?x?x256xf32>) -> tensor<?x?x256xf32> {
   return %y : tensor<?x?x256xf32>
 }
 
+// So it does where rows are made NaN after it.
+// CHECK-LABEL: func.func @merge_nan_rows
+// CHECK-SAME: %[[OUT:[^:,]*]]: memref<?x?x256xf32>)
+// CHECK: %[[HEADS:.*]] = memref.expand_shape %[[OUT]]
+// CHECK: %[[SWAPPED:.*]] = memref.transpose %[[HEADS]]
+// CHECK: %[[LSE:.*]] = memref.alloc({{.*}}) {{.*}}: memref<?x8x?xf32>
+// CHECK-NOT: memref.alloc
+// CHECK-NOT: copy
+// CHECK: attn.attention {{.*}} outs(%[[SWAPPED]], %[[LSE]] :
+// CHECK: linalg.generic {{.*}} ins(%[[LSE]] : {{.*}}) outs(%[[SWAPPED]] :
+// CHECK-NOT: copy
+// CHECK: return
+func.func @merge_nan_rows(%q: tensor<?x8x?x32xf32>, %k: tensor<?x8x?x32xf32>) -> tensor<?x?x256xf32> {
+  %s = attn.qk %q, %k : tensor<?x8x?x32xf32>, tensor<?x8x?x32xf32> -> tensor<?x8x?x?xf32>
+  %p = attn.masked_softmax %s causal(bottom_right) empty_row(nan) : tensor<?x8x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<?x8x?x?xf32>, tensor<?x8x?x32xf32> -> tensor<?x8x?x32xf32>
+  %y = attn.merge_heads %o : tensor<?x8x?x32xf32> -> tensor<?x?x256xf32>
+  return %y : tensor<?x?x256xf32>
+}
+
 // A projection reads the merged heads from the buffer that they were written to.
 // CHECK-LABEL: func.func @merge_and_project
 // CHECK: %[[MERGED:.*]] = memref.alloc

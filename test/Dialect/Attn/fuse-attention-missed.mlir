@@ -180,3 +180,27 @@ func.func @tensors_in_weight_program(%q: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8x
   %o = attn.weighted_sum %w, %q : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
   return %o : tensor<1x1x?x8xf32>
 }
+
+// -----
+
+// Rows of NaN reach what else reads the weights, which kernels do not carry.
+// CHECK-LABEL: func.func @nan_rows_dropped
+// REMARK: Function=nan_rows_dropped | Reason="'attn.dropout' reads rows of NaN, which empty_row(nan) asks for; fused, they are made in the output of a weighted sum alone"
+func.func @nan_rows_dropped(%q: tensor<1x1x?x8xf32>, %seed: i64) -> tensor<1x1x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s empty_row(nan) : tensor<1x1x?x?xf32>
+  %w = attn.dropout %p rate 0.5 seed(%seed) : tensor<1x1x?x?xf32>
+  %o = attn.weighted_sum %w, %q : tensor<1x1x?x?xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x8xf32>
+  return %o : tensor<1x1x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @nan_rows_measured
+// REMARK: Function=nan_rows_measured | Reason="'attn.weight_stats' reads rows of NaN, which empty_row(nan) asks for; fused, they are made in the output of a weighted sum alone"
+func.func @nan_rows_measured(%q: tensor<1x1x?x8xf32>) -> tensor<1x1x?xf32> {
+  %s = attn.qk %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32> -> tensor<1x1x?x?xf32>
+  %p = attn.masked_softmax %s empty_row(nan) : tensor<1x1x?x?xf32>
+  %m = attn.weight_stats %p row_max : tensor<1x1x?x?xf32> -> tensor<1x1x?xf32>
+  return %m : tensor<1x1x?xf32>
+}

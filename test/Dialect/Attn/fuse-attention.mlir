@@ -473,6 +473,46 @@ func.func @sigmoid(%q: tensor<1x8x?x8xf32>) -> tensor<1x8x?x8xf32> {
 
 // -----
 
+// Empty rows of NaN are put where the log-sum-exp is -inf, if there are keys.
+// CHECK-LABEL: func.func @nan_rows
+// CHECK: %[[KEYS:.*]] = tensor.dim %{{.*}}, %c2 : tensor<1x8x?x8xbf16>
+// CHECK: %[[A:.*]]:2 = attn.attention {{.*}} mask {
+// CHECK: } -> tensor<1x8x?x8xbf16>, tensor<1x8x?xf32>
+// CHECK: %[[SOME:.*]] = arith.cmpi sgt, %[[KEYS]], %c0 : index
+// CHECK: %[[O:.*]] = linalg.generic {{.*}} ins(%[[A]]#1 : tensor<1x8x?xf32>) outs(%[[A]]#0 : tensor<1x8x?x8xbf16>)
+// CHECK: %[[EMPTY:.*]] = arith.cmpf oeq, %{{.*}} : f32
+// CHECK: %[[ROW:.*]] = arith.andi %[[EMPTY]], %[[SOME]] : i1
+// CHECK: arith.select %[[ROW]], %{{.*}}, %{{.*}} : bf16
+// CHECK: return %[[O]]
+func.func @nan_rows(%q: tensor<1x8x?x8xbf16>, %k: tensor<1x8x?x8xbf16>) -> tensor<1x8x?x8xbf16> {
+  %s = attn.qk %q, %k : tensor<1x8x?x8xbf16>, tensor<1x8x?x8xbf16> -> tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %s causal(bottom_right) empty_row(nan) : tensor<1x8x?x?xf32>
+  %o = attn.weighted_sum %p, %k : tensor<1x8x?x?xf32>, tensor<1x8x?x8xbf16> -> tensor<1x8x?x8xbf16>
+  return %o : tensor<1x8x?x8xbf16>
+}
+
+// -----
+
+// A program on weights makes hidden pairs 0, so that no row is NaN.
+// CHECK-LABEL: func.func @nan_rows_mapped
+// CHECK: attn.attention {{.*}} mask {
+// CHECK: } probability {
+// CHECK: } -> tensor<1x8x?x8xf32>
+// CHECK-NEXT: return
+func.func @nan_rows_mapped(%q: tensor<1x8x?x8xf32>) -> tensor<1x8x?x8xf32> {
+  %s = attn.qk %q, %q : tensor<1x8x?x8xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x?xf32>
+  %p = attn.masked_softmax %s window[1, 1](bottom_right) empty_row(nan) : tensor<1x8x?x?xf32>
+  %w = attn.probability_map %p : tensor<1x8x?x?xf32> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.negf %x : f32
+    attn.yield %y : f32
+  }
+  %o = attn.weighted_sum %w, %q : tensor<1x8x?x?xf32>, tensor<1x8x?x8xf32> -> tensor<1x8x?x8xf32>
+  return %o : tensor<1x8x?x8xf32>
+}
+
+// -----
+
 // A dropout is a program on weights: a random word for the pair, a comparison,
 // and a product with something that does not depend on the weight.
 // CHECK-LABEL: func.func @dropout

@@ -555,6 +555,33 @@ func.func @masked_softmax_normalizer(%s: tensor<1x8x4x4xf32>) {
 
 // -----
 
+// masked_softmax C11: no rows of NaN beside sigmoids
+func.func @masked_softmax_c11(%s: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{empty_row(nan) with normalizer sigmoid (C11)}}
+  %0 = attn.masked_softmax %s normalizer(sigmoid) empty_row(nan) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax: what empty rows there are
+func.func @masked_softmax_empty_row(%s: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{unknown empty_row 'one', expected zero or nan}}
+  %0 = attn.masked_softmax %s empty_row(one) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
+// masked_softmax: empty rows are said once
+func.func @masked_softmax_empty_row_twice(%s: tensor<1x8x4x4xf32>) {
+  // expected-error @+1 {{clause 'empty_row' is given twice}}
+  %0 = attn.masked_softmax %s empty_row(nan) empty_row(zero) : tensor<1x8x4x4xf32>
+  return
+}
+
+// -----
+
 // probability_map C1: arguments
 func.func @probability_map_c1(%p: tensor<1x8x4x4xf32>) {
   // expected-error @+1 {{probability region must have arguments ('f32', 'index', 'index', 'index', 'index'), got ('f64', 'index', 'index', 'index', 'index') (C1-C3)}}

@@ -135,6 +135,16 @@ func.func @linear_attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>
   return %0#0, %0#1, %1 : tensor<?x8x?x32xbf16>, tensor<?x2x64x32xf32>, tensor<?x8x?x32xbf16>
 }
 
+// The default is not printed.
+// CHECK-LABEL: func.func @empty_rows
+// CHECK: attn.masked_softmax %{{.*}} causal(bottom_right) empty_row(nan) : tensor<?x8x?x?xf32>
+// CHECK: attn.masked_softmax %{{.*}} causal(bottom_right) : tensor<?x8x?x?xf32>
+func.func @empty_rows(%s: tensor<?x8x?x?xf32>) -> (tensor<?x8x?x?xf32>, tensor<?x8x?x?xf32>) {
+  %a = attn.masked_softmax %s causal(bottom_right) empty_row(nan) : tensor<?x8x?x?xf32>
+  %b = attn.masked_softmax %s empty_row(zero) causal(bottom_right) : tensor<?x8x?x?xf32>
+  return %a, %b : tensor<?x8x?x?xf32>, tensor<?x8x?x?xf32>
+}
+
 // CHECK-LABEL: func.func @weights
 // CHECK: attn.masked_softmax %{{.*}} causal(top_left) normalizer(sigmoid) : tensor<?x8x?x?xf32>
 // CHECK: attn.probability_map %{{.*}} : tensor<?x8x?x?xf32> {

@@ -120,6 +120,9 @@ TEST(Tolerance, SizeOfLogSumExp) {
   const double scores[] = {-9.0, -8.0, 1e9, 50.0, 70.0, nan, 3.0, inf, nan};
   EXPECT_EQ(maxAbsLogSumExp(weights, scores, 3), 8.0);
   EXPECT_EQ(maxAbsLogSumExp({1.0}, {-inf}, 1), 0.0);
+  // Rows that see nothing may be NaN, whatever their scores are.
+  EXPECT_EQ(maxAbsLogSumExp({nan, nan, 0.5, 0.5}, {1e30, -1e30, 4.0, 4.0}, 2),
+            4.0);
   EXPECT_EQ(maxAbsLogSumExp({}, {}, 0), 0.0);
 }
 

@@ -326,6 +326,35 @@ TEST_P(MaskedSoftmax, Sinks) {
   }
 }
 
+/// With empty_row(nan), rows that the mask, the scores or a window leave
+/// without a key are NaN; those with a sink above -inf are not.
+TEST_P(MaskedSoftmax, EmptyRowsOfNaN) {
+  const double logits[] = {0.5, -INFINITY, NAN};
+  std::string s = "tensor<?x3x?x?xf32>", t = "tensor<3xf32>";
+  auto module = compileTwin(
+      "func.func @f(%s: " + s + ", %sink: " + t + ") -> (" + s + ", " + s +
+      ") {\n%a = attn.masked_softmax %s causal(bottom_right) empty_row(nan) "
+      ": " +
+      s + "\n%b = attn.masked_softmax %s causal(bottom_right) sink(%sink : " +
+      t + ") empty_row(nan) : " + s + "\nreturn %a, %b : " + s + ", " + s +
+      "\n}\n");
+  ASSERT_TRUE(module);
+  for (auto [batch, rows, keys] : kExtents) {
+    TwinCall c = call();
+    // All scores of every fifth row are -inf.
+    Tensor64 x = c.floats({batch, 3, rows, keys}, [keys = keys](int64_t n) {
+      return n / keys % 5 == 4 ? -INFINITY : patternAt(0, n);
+    });
+    Tensor64 sink = c.floats({3}, [&](int64_t n) { return logits[n]; });
+    Visibility visible = reference::causalBottomRight(rows, keys);
+    c.expect(
+        *module,
+        {llvm::cantFail(reference::maskedSoftmax(x, visible, {}, NAN)).weights,
+         llvm::cantFail(reference::maskedSoftmax(x, visible, sink.data, NAN))
+             .weights});
+  }
+}
+
 /// Sigmoids are by pair; programs on weights leave hidden pairs at 0, through
 /// each other; weights that are an argument hide nothing.
 TEST_P(MaskedSoftmax, SigmoidsAndPrograms) {

@@ -241,6 +241,10 @@ LogicalResult MaskedSoftmaxOp::verify() {
   if (getSink() && getNormalizer() != Normalizer::Softmax)
     return emitOpError() << "sink with normalizer "
                          << stringifyNormalizer(getNormalizer()) << " (C10)";
+  if (getEmptyRow() != EmptyRow::Zero && getNormalizer() != Normalizer::Softmax)
+    return emitOpError() << "empty_row(" << stringifyEmptyRow(getEmptyRow())
+                         << ") with normalizer "
+                         << stringifyNormalizer(getNormalizer()) << " (C11)";
   Value querySegments = getQuerySegments(), keySegments = getKeySegments();
   if (static_cast<bool>(querySegments) != static_cast<bool>(keySegments))
     return emitOpError() << (querySegments

@@ -10,6 +10,7 @@
 //   window[left, right] [(top_left | bottom_right | offset %o : type)]
 //   lengths(%n : type)  segments(%q, %k : type, type)  mask(%m : type)
 //   visible { region }  sink(%s : type)  normalizer(softmax | sigmoid)
+//   empty_row(zero | nan)
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +60,25 @@ parseOperandClause(OpAsmParser &parser,
                  parser.parseColonType(type) || parser.parseRParen());
 }
 
+/// `( keyword )`, one of the two that `expected` names.
+template <typename AttrT, typename Enum>
+ParseResult
+parseEnumClause(OpAsmParser &parser, StringRef what, StringRef expected,
+                std::optional<Enum> symbolize(StringRef), AttrT &attribute) {
+  StringRef keyword;
+  if (parser.parseLParen())
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<Enum> value = symbolize(keyword);
+  if (!value)
+    return parser.emitError(loc) << "unknown " << what << " '" << keyword
+                                 << "', expected " << expected;
+  attribute = AttrT::get(parser.getContext(), *value);
+  return parser.parseRParen();
+}
+
 } // namespace
 
 ParseResult attn::parseMaskClauses(
@@ -72,7 +92,8 @@ ParseResult attn::parseMaskClauses(
     Type &keySegmentsType, std::optional<OpAsmParser::UnresolvedOperand> &mask,
     Type &maskType, std::optional<OpAsmParser::UnresolvedOperand> &sink,
     Type &sinkType, UnitAttr &causal, AlignmentAttr &alignment,
-    DenseI64ArrayAttr &window, NormalizerAttr &normalizer, Region &visible) {
+    DenseI64ArrayAttr &window, NormalizerAttr &normalizer,
+    EmptyRowAttr &emptyRow, Region &visible) {
   while (true) {
     SMLoc loc = parser.getCurrentLocation();
     auto duplicate = [&](StringRef name) {
@@ -137,18 +158,14 @@ ParseResult attn::parseMaskClauses(
     } else if (succeeded(parser.parseOptionalKeyword("normalizer"))) {
       if (normalizer)
         return duplicate("normalizer");
-      StringRef keyword;
-      if (parser.parseLParen())
+      if (parseEnumClause(parser, "normalizer", "softmax or sigmoid",
+                          symbolizeNormalizer, normalizer))
         return failure();
-      SMLoc at = parser.getCurrentLocation();
-      if (parser.parseKeyword(&keyword))
-        return failure();
-      std::optional<Normalizer> value = symbolizeNormalizer(keyword);
-      if (!value)
-        return parser.emitError(at) << "unknown normalizer '" << keyword
-                                    << "', expected softmax or sigmoid";
-      normalizer = NormalizerAttr::get(parser.getContext(), *value);
-      if (parser.parseRParen())
+    } else if (succeeded(parser.parseOptionalKeyword("empty_row"))) {
+      if (emptyRow)
+        return duplicate("empty_row");
+      if (parseEnumClause(parser, "empty_row", "zero or nan", symbolizeEmptyRow,
+                          emptyRow))
         return failure();
     } else if (succeeded(parser.parseOptionalKeyword("visible"))) {
       if (!visible.empty())
@@ -169,7 +186,7 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
                             Type maskType, Value sink, Type sinkType,
                             UnitAttr causal, AlignmentAttr alignment,
                             DenseI64ArrayAttr window, NormalizerAttr normalizer,
-                            Region &visible) {
+                            EmptyRowAttr emptyRow, Region &visible) {
   StringRef separator = "";
   auto begin = [&](StringRef keyword) {
     printer << separator << keyword;
@@ -212,6 +229,10 @@ void attn::printMaskClauses(OpAsmPrinter &printer, Operation *op, Value offset,
   if (normalizer && normalizer.getValue() != Normalizer::Softmax) {
     begin("normalizer");
     printer << "(" << stringifyNormalizer(normalizer.getValue()) << ")";
+  }
+  if (emptyRow && emptyRow.getValue() != EmptyRow::Zero) {
+    begin("empty_row");
+    printer << "(" << stringifyEmptyRow(emptyRow.getValue()) << ")";
   }
   if (!visible.empty()) {
     begin("visible ");

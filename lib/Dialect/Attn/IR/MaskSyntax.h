@@ -30,7 +30,7 @@ mlir::ParseResult parseMaskClauses(
     std::optional<mlir::OpAsmParser::UnresolvedOperand> &sink,
     mlir::Type &sinkType, mlir::UnitAttr &causal, AlignmentAttr &alignment,
     mlir::DenseI64ArrayAttr &window, NormalizerAttr &normalizer,
-    mlir::Region &visible);
+    EmptyRowAttr &emptyRow, mlir::Region &visible);
 
 void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                       mlir::Value offset, mlir::Type offsetType,
@@ -41,7 +41,8 @@ void printMaskClauses(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                       mlir::Value mask, mlir::Type maskType, mlir::Value sink,
                       mlir::Type sinkType, mlir::UnitAttr causal,
                       AlignmentAttr alignment, mlir::DenseI64ArrayAttr window,
-                      NormalizerAttr normalizer, mlir::Region &visible);
+                      NormalizerAttr normalizer, EmptyRowAttr emptyRow,
+                      mlir::Region &visible);
 
 } // namespace attn
 

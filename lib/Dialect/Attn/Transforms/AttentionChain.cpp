@@ -112,6 +112,12 @@ FailureOr<AttentionChain> attn::matchAttentionChain(Operation *op) {
     chain.weightOps.push_back(producer);
     weights = producer->getOperand(0);
   }
+  if (chain.hasNaNRows() && (!chain.weightOps.empty() || !chain.value())) {
+    Operation *reader = chain.weightOps.empty() ? op : chain.weightOps.back();
+    return missed("'" + reader->getName().getStringRef() +
+                  "' reads rows of NaN, which empty_row(nan) asks for; fused, "
+                  "they are made in the output of a weighted sum alone");
+  }
   std::reverse(chain.weightOps.begin(), chain.weightOps.end());
   Value scores = chain.softmax.getScores();
   while (true) {
@@ -197,7 +203,7 @@ void attn::remarkFused(const AttentionChain &chain) {
          (masks.empty() ? "no mask" : llvm::join(masks, ", ")) +
          (softmax.getSink() ? ", a sink" : "") +
          (softmax.getNormalizer() == Normalizer::Sigmoid ? ", sigmoid" : "") +
-         ")";
+         (chain.hasNaNRows() ? ", empty rows NaN" : "") + ")";
   for (Operation *op : chain.weightOps)
     ops += ", " + op->getName().getStringRef().str();
   Operation *op = chain.root;

@@ -64,6 +64,12 @@ struct AttentionChain {
     return llvm::isa<AdditiveScoresOp>(product) ? product->getOperand(2)
                                                 : mlir::Value();
   }
+  /// Whether rows that see nothing are NaN. Programs on weights make their
+  /// hidden pairs 0.
+  bool hasNaNRows() const {
+    return MaskedSoftmaxOp(softmax).getEmptyRow() == EmptyRow::NaN &&
+           llvm::none_of(weightOps, llvm::IsaPred<ProbabilityMapOp>);
+  }
   bool hasSigmoid() const {
     return MaskedSoftmaxOp(softmax).getNormalizer() == Normalizer::Sigmoid;
   }

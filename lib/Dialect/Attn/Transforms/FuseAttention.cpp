@@ -24,6 +24,7 @@
 #include "attn/Dialect/Attn/IR/DropoutProgram.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -92,6 +93,8 @@ public:
     SmallVector<Value> inits{emitOutput()};
     if (withLogSumExp)
       appendLogSumExp(inits);
+    else if (chain.hasNaNRows())
+      inits.push_back(emitEmpty(getRowSizes(), scoreType));
     auto [key, value] = readCaches(chain);
     auto attention = AttentionOp::create(
         b, TypeRange(ValueRange(inits)), chain.query(), key.rows, value->rows,
@@ -108,7 +111,10 @@ public:
     if (!chain.weightOps.empty() && !chain.hasSigmoid())
       emitProbabilityProgram(attention.getProbability());
     emitMaskProgram(attention.getMask());
-    rewriter.replaceOp(chain.root, attention.getResult(0));
+    Value output = attention.getResult(0);
+    if (chain.hasNaNRows())
+      output = emitNaNRows(output, attention.getResult(1));
+    rewriter.replaceOp(chain.root, output);
     return withLogSumExp ? getLogSumExp(attention) : LogSumExp();
   }
 
@@ -240,6 +246,33 @@ private:
     return empty;
   }
 
+  /// `output` with NaN where the log-sum-exp is -inf: kernels write 0 there.
+  /// Without keys there are no weights that could be NaN.
+  Value emitNaNRows(Value output, Value logSumExp) {
+    auto type = cast<RankedTensorType>(output.getType());
+    Value keys = tensor::DimOp::create(b, chain.key(), 2);
+    Value isKey = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, keys,
+                                        arith::ConstantIndexOp::create(b, 0));
+    AffineMap whole = b.getMultiDimIdentityMap(4);
+    SmallVector<utils::IteratorType> parallel(4, utils::IteratorType::parallel);
+    return linalg::GenericOp::create(
+               b, TypeRange(type), logSumExp, output,
+               ArrayRef<AffineMap>{whole.dropResult(3), whole}, parallel,
+               [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+                 ImplicitLocOpBuilder inner(loc, builder);
+                 Type element = type.getElementType();
+                 Value isEmpty = arith::CmpFOp::create(
+                     inner, arith::CmpFPredicate::OEQ, arguments[0],
+                     constant(inner, -INFINITY, scoreType));
+                 isEmpty = arith::AndIOp::create(inner, isEmpty, isKey);
+                 Value x = arith::SelectOp::create(
+                     inner, isEmpty, constant(inner, NAN, element),
+                     arguments[1]);
+                 linalg::YieldOp::create(inner, x);
+               })
+        .getResult(0);
+  }
+
   Block *createBlock(Region &region, ArrayRef<Type> types) {
     SmallVector<Location> locations(types.size(), b.getLoc());
     return rewriter.createBlock(&region, {}, types, locations);
@@ -288,8 +321,9 @@ private:
     YieldOp::create(b, ValueRange(score));
   }
 
-  Value constant(double value) {
-    return arith::ConstantOp::create(b, b.getFloatAttr(scoreType, value));
+  Value constant(double value) { return constant(b, value, scoreType); }
+  static Value constant(ImplicitLocOpBuilder &b, double value, Type type) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }
 
   /// 1 / (1 + 2^(-s log2(e))) and what follows it. A score of -inf hides.

@@ -64,6 +64,15 @@ def Attn_Normalizer : I32EnumAttr<"Normalizer", "what makes weights of the score
 }
 def Attn_NormalizerAttr : EnumAttr<Attn_Dialect, Attn_Normalizer, "normalizer">;
 
+/// The weights of a row that sees nothing.
+def Attn_EmptyRow : I32EnumAttr<"EmptyRow", "the weights of a row without a visible key", [
+    I32EnumAttrCase<"Zero", 0, "zero">,
+    I32EnumAttrCase<"NaN", 1, "nan">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_EmptyRowAttr : EnumAttr<Attn_Dialect, Attn_EmptyRow, "empty_row">;
+
 def Attn_RopeLayout : I32EnumAttr<"RopeLayout", "which features form a rotated pair", [
     I32EnumAttrCase<"Interleaved", 0, "interleaved">,
     I32EnumAttrCase<"Half", 1, "half">]> {

@@ -384,6 +384,11 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     `1 / (1 + exp(-s))`, each by itself: there is no maximum and no sum
     (Ramapuram et al., arXiv:2409.04431).
 
+    With `empty_row(nan)` a row that would be all zeros is all NaN, which is
+    0 / 0, what a softmax without a guard gives. A row that takes part of its
+    sum from a sink is none. `attn.probability_map` makes its hidden pairs 0
+    again. Default is `zero`.
+
     Constraints:
 
     - C1: an alignment is given exactly when `causal` or `window` is.
@@ -401,6 +406,7 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
       element types, and are `[B, Sq]` and `[B, Skv]`.
     - C9: `sink` is `[Hq]` of floats.
     - C10: with `normalizer(sigmoid)` there is no sink.
+    - C11: with `normalizer(sigmoid)` there is no `empty_row(nan)`.
 
     ```mlir
     %p = attn.masked_softmax %s causal(bottom_right) lengths(%n : tensor<?xi32>) : tensor<?x8x?x?xf32>
@@ -415,14 +421,15 @@ def Attn_MaskedSoftmaxOp : Attn_ScoreOp<"masked_softmax",
     UnitAttr:$causal,
     OptionalAttr<Attn_AlignmentAttr>:$alignment,
     OptionalAttr<DenseI64ArrayAttr>:$window,
-    DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer);
+    DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer,
+    DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
   let results = (outs Attn_Scores:$result);
   let regions = (region MaxSizedRegion<1>:$visible);
   let assemblyFormat = [{
     $scores custom<MaskClauses>($offset, type($offset), $prefix, type($prefix),
       $lengths, type($lengths), $query_segments, type($query_segments),
       $key_segments, type($key_segments), $mask, type($mask), $sink,
-      type($sink), $causal, $alignment, $window, $normalizer, $visible)
+      type($sink), $causal, $alignment, $window, $normalizer, $empty_row, $visible)
     attr-dict `:` type($scores)
   }];
   let hasVerifier = 1;

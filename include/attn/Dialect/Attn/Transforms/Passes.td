@@ -62,9 +62,12 @@ def FuseAttentionPass : Pass<"attn-fuse", "mlir::func::FuncOp"> {
     Weights may be read by `attn.weight_stats` besides, or by it alone. That
     becomes `attn.attention_stats` with the log-sum-exp of the attention before it,
     or with one of its own, which a remark says.
+
+    With `empty_row(nan)`, a `linalg.generic` puts NaN where the log-sum-exp is
+    -inf. Its cost is a pass over the output.
   }];
-  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::math::MathDialect",
-                           "mlir::tensor::TensorDialect"];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::math::MathDialect", "mlir::tensor::TensorDialect"];
 }
 
 def DecomposeProbabilityPass
