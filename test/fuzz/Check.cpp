@@ -148,7 +148,12 @@ Error Checker::writeFiles(const Inputs *inputs) {
   else
     for (size_t n = 0; n < graph.arguments.size(); ++n) {
       if (graph.arguments[n].isScalar) {
-        command += formatv(" --input={0:f}", inputs->scalars[n]);
+        double scalar = inputs->scalars[n];
+        command += " --input=";
+        if (isFloat(graph.arguments[n].type))
+          command += formatv("{0:f4}", scalar);
+        else
+          command += std::to_string(static_cast<int64_t>(scalar));
         continue;
       }
       std::string path = formatv("{0}-{1}.npy", base, n);

@@ -209,7 +209,8 @@ void GraphMaker::makeChains() {
     std::string more = weightOps(weights), output = unique("%o");
     bool isLast = turn == isTwo;
     if (isLast && random.chance(20))
-      more += statistics(weights);
+      more += statistics(weights,
+                         more.find("probability_map") != std::string::npos);
     // What a dropout leaves of a row that a NaN has spoiled is not said.
     if (hasNaNRows && isLast && more.empty() && !graph.chain().isSum)
       normal += " empty_row(nan)";

@@ -122,7 +122,7 @@ private:
   void makeScores();
   std::string weightOps(std::string &weights);
   std::string normalizer();
-  std::string statistics(const std::string &weights);
+  std::string statistics(const std::string &weights, bool mayBeNegative);
 
   //===--- LinearAttention.cpp --------------------------------------------===//
 

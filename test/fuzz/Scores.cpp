@@ -225,8 +225,11 @@ std::string GraphMaker::normalizer() {
   return random.chance(15) ? addSink() : "";
 }
 
-/// An op on the weights whose results the function returns.
-std::string GraphMaker::statistics(const std::string &weights) {
+/// An op on the weights whose results the function returns. Without entropies
+/// where weights may be negative: they are NaN, unless f32 rounds the weights
+/// to 0.
+std::string GraphMaker::statistics(const std::string &weights,
+                                   bool mayBeNegative) {
   std::vector<Extent> ofColumns{extent('b'), extent('h'), extent('k')},
       ofRows{extent('b'), extent('h'), extent('q')}, places = ofRows;
   std::string names, types, clauses, columns = tensorType(ofColumns, scoreType),
@@ -246,7 +249,7 @@ std::string GraphMaker::statistics(const std::string &weights) {
     clauses += " row_max";
     addOne(ResultKind::Maxima, rows);
   }
-  if (random.chance(40)) {
+  if (random.chance(40) && !mayBeNegative) {
     clauses += " entropy";
     addOne(ResultKind::Sums, rows);
   }
