@@ -8,6 +8,8 @@
 
 #include "FormsTest.h"
 
+#include "attn/Support/HostTarget.h"
+
 using namespace attn;
 using namespace attn::test;
 
@@ -97,9 +99,8 @@ TEST_P(Dropout, Share) {
   for (int64_t n = 1; n < 2 * heads; ++n)
     EXPECT_NE(part(0), part(n));
   EXPECT_EQ(shares, results(1, "", 3));
-  auto lanes = std::to_string(llvm::StringRef(GetParam()) == "x86-64-v3" ? 8
-                              : llvm::StringRef(GetParam()) == "x86-64"  ? 4
-                                                                         : 16);
+  auto lanes =
+      std::to_string(llvm::cantFail(resolveTarget(GetParam())).vectorBytes / 4);
   std::vector<double> tiled =
       results(1,
               "#attn.schedule<kernel = queries_in_lanes, tile = [32, 24], "
