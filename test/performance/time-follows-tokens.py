@@ -58,4 +58,5 @@ for dim in 64, 128:
     chunks = linear("linear-chunks-%d" % dim, 2048, dim=dim)
     schedule = schedule_of(chunks.graph).replace("chunked_state", "recurrent_state")
     steps = linear("linear-steps-%d" % dim, 2048, dim=dim, schedule=schedule)
-    assert ratio(chunks, steps) < 1.4, "chunks take longer than single tokens"
+    # On AVX2, and 64 features, they are even.
+    assert ratio(chunks, steps) < 1.6, "chunks take longer than single tokens"
