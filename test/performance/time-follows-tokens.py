@@ -58,5 +58,6 @@ for dim in 64, 128:
     chunks = linear("linear-chunks-%d" % dim, 2048, dim=dim)
     schedule = schedule_of(chunks.graph).replace("chunked_state", "recurrent_state")
     steps = linear("linear-steps-%d" % dim, 2048, dim=dim, schedule=schedule)
-    # On AVX2, and 64 features, they are even.
-    assert ratio(chunks, steps) < 1.6, "chunks take longer than single tokens"
+    # They gain by the width of vectors: below AVX-512 they are about even.
+    bound = 1.25 if "lanes = 16" in schedule else 1.6
+    assert ratio(chunks, steps) < bound, "chunks take longer than single tokens"
